@@ -10,21 +10,36 @@ function(longformer_layer name)
   endif()
   add_library(longformer_${name} STATIC ${sources})
   target_link_libraries(longformer_${name} PUBLIC longformer_options ${ARG_USES} PRIVATE ${ARG_PRIVATE})
+  if(NOT name STREQUAL "kernels")
+    target_link_libraries(longformer_${name} PRIVATE $<BUILD_INTERFACE:longformer_hardening>)
+  endif()
 endfunction()
 
-# longformer_tests(NAME LIBRARIES ...): one GoogleTest program from tests/NAME/*_test.cc.
+# longformer_tests(NAME LIBRARIES …): one GoogleTest program from tests/NAME/*_test.cc. Files that end in _slow_test.cc
+# become a program of their own, labelled "slow" and not "fast".
 function(longformer_tests name)
   cmake_parse_arguments(ARG "" "" "LIBRARIES" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${name}/*_test.cc)
-  if(NOT sources)
-    return()
+  file(GLOB fast CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${name}/*_test.cc)
+  set(slow ${fast})
+  list(FILTER fast EXCLUDE REGEX "_slow_test\\.cc$")
+  list(FILTER slow INCLUDE REGEX "_slow_test\\.cc$")
+  if(fast)
+    longformer_test_program(${name}_test fast SOURCES ${fast} LIBRARIES ${ARG_LIBRARIES})
   endif()
-  add_executable(${name}_test ${sources})
-  target_include_directories(${name}_test PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  target_compile_definitions(${name}_test PRIVATE
-    LONGFORMER_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
-  target_link_libraries(${name}_test PRIVATE ${ARG_LIBRARIES} longformer_options
-    GTest::gtest_main)
-  gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST
-    PROPERTIES LABELS fast)
+  if(slow)
+    longformer_test_program(${name}_slow_test slow SOURCES ${slow} LIBRARIES ${ARG_LIBRARIES})
+  endif()
+endfunction()
+
+function(longformer_test_program target label)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_executable(${target} ${ARG_SOURCES})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(${target} PRIVATE
+    LONGFORMER_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
+    LONGFORMER_BINARY="$<TARGET_FILE:longformer_cli>")
+  target_link_libraries(${target} PRIVATE ${ARG_LIBRARIES} longformer_options longformer_hardening GTest::gtest_main)
+  string(REGEX REPLACE "_(slow_)?test$" "" prefix ${target})
+  gtest_discover_tests(${target} TEST_PREFIX "${prefix}." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS ${label} TIMEOUT 300)
 endfunction()

@@ -41,6 +41,8 @@ struct NameReport {
 struct LoadOptions {
   int threads = 0;  // 0: what the affinity mask and the cgroup quota allow
   std::shared_ptr<ThreadPool> pool;  // share one pool between models; overrides `threads`
+  // Two-sided window per layer (one value: for all), instead of the checkpoint's. Longformer only.
+  std::vector<int64_t> attention_window;
 };
 
 // A ragged batch: the sequences of `lengths` one after the other. Each vector below holds one entry a token, or is

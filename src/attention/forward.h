@@ -1,7 +1,7 @@
-// Tiled attention over a plan: softmax(q kᵀ) v for each tile of queries, scores never leave the cache.
-// Formula per query and head: out = Σ_j p_j v_j, p = softmax over the counted keys of q·k_j (q is already scaled).
-// Running maximum and sum from strip to strip; one division at the end. A query that counts no key gives zeros.
-// Cost: 4 · head_dim FLOP a computed (query, key) pair.
+// Tiled attention over a plan: softmax(q kᵀ) v for each tile of queries, scores never leave the
+// cache. Formula per query and head: out = Σ_j p_j v_j, p = softmax over the counted keys of q·k_j
+// (q is already scaled). Running maximum and sum from strip to strip; one division at the end. A
+// query that counts no key gives zeros. Cost: 4 · head_dim FLOP a computed (query, key) pair.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class ThreadPool;
 class AttentionScratch {
  public:
   void resize(const AttentionPlan& plan, int64_t head_dim);
-  float* data() noexcept { return data_.data(); }
+  float* data() noexcept;  // 64-byte aligned
 
  private:
   std::vector<float> data_;
@@ -28,8 +28,9 @@ class AttentionScratch {
 //   k, v   the head's plane [plan.key_rows][head_dim]
 //   out    row r is written to out + r * out_stride, head_dim floats
 //   lse    [tile.rows] log of the sum of exp, -infinity for a query that counts no key; may be null
-void attention_tile(const AttentionPlan& plan, const QueryTile& tile, int64_t head_dim, const float* q, const float* k,
-                    const float* v, float* out, int64_t out_stride, float* lse, AttentionScratch& scratch);
+void attention_tile(const AttentionPlan& plan, const QueryTile& tile, int64_t head_dim,
+                    const float* q, const float* k, const float* v, float* out, int64_t out_stride,
+                    float* lse, AttentionScratch& scratch);
 
 // Projections that the global rows use; all [rows][heads][head_dim] like q, k, v.
 struct GlobalInputs {
@@ -38,10 +39,12 @@ struct GlobalInputs {
   const float* v = nullptr;
 };
 
-// The whole pattern on token-major inputs [plan.rows][heads][head_dim], q already scaled; out likewise, lse [rows][heads] or null.
-// Global rows use `global` when plan.pattern.global_projections, else q, k, v. Runs on `pool`.
-// Throws kInvalidArgument when head_dim is not in 1..kMaxHeadDim.
-void attention_forward(const AttentionPlan& plan, int64_t head_dim, const float* q, const float* k, const float* v,
-                       const GlobalInputs& global, float* out, float* lse, ThreadPool& pool);
+// The whole pattern on token-major inputs [plan.rows][heads][head_dim], q already scaled; out
+// likewise, lse [rows][heads] or null. Global rows use `global` when
+// plan.pattern.global_projections, else q, k, v. Runs on `pool`. Throws kInvalidArgument when
+// head_dim is not in 1..kMaxHeadDim or projections of global rows are needed and not given.
+void attention_forward(const AttentionPlan& plan, int64_t head_dim, const float* q, const float* k,
+                       const float* v, const GlobalInputs& global, float* out, float* lse,
+                       ThreadPool& pool);
 
 }  // namespace longformer

@@ -1,4 +1,5 @@
-// The oracle of plan and kernels: dense, double precision, straight from count() of the pattern. Slow on purpose.
+// The oracle of plan and kernels: dense, double precision, straight from count() of the pattern.
+// Slow on purpose.
 #pragma once
 
 #include <vector>
@@ -18,6 +19,7 @@ struct ReferenceOutputs {
   std::vector<double> lse;  // [tokens][heads]; -infinity for a query that counts no key
 };
 
-ReferenceOutputs attention_reference(const AttentionPattern& pattern, const ReferenceInputs& inputs);
+ReferenceOutputs attention_reference(const AttentionPattern& pattern,
+                                     const ReferenceInputs& inputs);
 
 }  // namespace longformer

@@ -1,4 +1,5 @@
-// The weights of a model directory by name: model.safetensors, or the shards of model.safetensors.index.json.
+// The weights of a model directory by name: model.safetensors, or the shards of
+// model.safetensors.index.json.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +15,13 @@ namespace longformer::io {
 
 class Checkpoint {
  public:
-  // Throws kNotFound when the directory or its weights do not exist (naming what was looked for), kInvalidFile for broken files.
+  // Throws kNotFound when the directory or its weights do not exist (naming what was looked for),
+  // kInvalidFile for broken files.
   static Checkpoint open(const std::filesystem::path& directory);
 
-  const std::vector<std::string>& names() const;      // in file order
+  const std::vector<std::string>& names() const;  // in file order
   bool contains(const std::string& name) const;
-  Tensor tensor(const std::string& name) const;       // a view of the mapping; throws kNotFound
+  Tensor tensor(const std::string& name) const;  // a view of the mapping; throws kNotFound
   const std::filesystem::path& directory() const;
 
  private:
@@ -29,15 +31,16 @@ class Checkpoint {
 
 // A tensor that a model wants.
 struct ExpectedTensor {
-  std::string name;                    // name inside the base model, e.g. "embeddings.word_embeddings.weight"
+  std::string name;  // name inside the base model, e.g. "embeddings.word_embeddings.weight"
   Shape shape;
-  bool optional = false;               // absent by design is fine (pooler)
-  std::string fallback;                // name of another expected tensor whose values serve when this is absent ("" = none)
+  bool optional = false;  // absent by design is fine (pooler)
+  std::string fallback;   // name of another expected tensor whose values serve when this is absent
+                          // ("" = none)
 };
 
 struct ResolvedTensor {
-  std::string name;         // as expected
-  std::string source;       // name in the checkpoint; empty: missing
+  std::string name;    // as expected
+  std::string source;  // name in the checkpoint; empty: missing
 };
 
 struct Resolution {
@@ -45,9 +48,10 @@ struct Resolution {
   NameReport report;
 };
 
-// Matches names: wrapper prefixes ("module.", "model.") and base prefixes (e.g. "bert.") are stripped where that makes
-// names match, LayerNorm.gamma/beta renamed, buffers (position_ids, …) ignored. A fallback that is used counts as
-// converted ("query -> query_global"). Throws kInvalidFile naming the tensors for a missing core tensor (with the prefixes that were tried) or
+// Matches names: wrapper prefixes ("module.", "model.") and base prefixes (e.g. "bert.") are
+// stripped where that makes names match, LayerNorm.gamma/beta renamed, buffers (position_ids, …)
+// ignored. A fallback that is used counts as converted ("query -> query_global"). Throws
+// kInvalidFile naming the tensors for a missing core tensor (with the prefixes that were tried) or
 // a wrong shape (both shapes).
 Resolution resolve_names(const Checkpoint& checkpoint, const std::vector<ExpectedTensor>& expected,
                          const std::vector<std::string>& base_prefixes);

@@ -1,4 +1,5 @@
-// A JSON object with typed, bounded reads: config.json and its relatives. Absent (or null) fields have the default the caller names.
+// A JSON object with typed, bounded reads: config.json and its relatives. Absent (or null) fields
+// have the default the caller names.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,9 @@ namespace longformer::io {
 
 class Config {
  public:
-  // Throws kInvalidFile with file and byte offset for broken JSON, a document that is not an object, depth over
-  // kMaxJsonDepth, size over kMaxJsonBytes. `place` names the file in every message.
+  // Throws kInvalidFile with file and byte offset for broken JSON, a document that is not an
+  // object, depth over kMaxJsonDepth, size over kMaxJsonBytes. `place` names the file in every
+  // message.
   static Config parse(std::string_view text, std::string place);
   static Config read(const std::filesystem::path& path);  // kNotFound when absent
   Config();
@@ -26,7 +28,8 @@ class Config {
 
   const std::string& place() const;
   bool has(std::string_view key) const;  // present and not null
-  // A field of another type, a fraction, or a value outside [min, max] throws kInvalidFile naming key, value and range.
+  // A field of another type, a fraction, or a value outside [min, max] throws kInvalidFile naming
+  // key, value and range.
   int64_t integer(std::string_view key, int64_t fallback, int64_t min, int64_t max) const;
   double number(std::string_view key, double fallback, double min, double max) const;
   bool boolean(std::string_view key, bool fallback) const;
@@ -42,7 +45,8 @@ class Config {
   void set(std::string_view key, const std::vector<std::string>& value);
   void set_null(std::string_view key);
   void erase(std::string_view key);
-  std::string dump() const;  // two-space indent, keys in their original order, new ones last, newline at the end
+  std::string dump()
+      const;  // two-space indent, keys in their original order, new ones last, newline at the end
 
  private:
   struct Impl;

@@ -9,8 +9,8 @@
 namespace longformer::io {
 
 struct Document {
-  std::string name;   // as the user wrote it, or found below a directory; "-" for standard input
-  std::string text;   // valid UTF-8
+  std::string name;  // as the user wrote it, or found below a directory; "-" for standard input
+  std::string text;  // valid UTF-8
   bool replaced = false;  // some bytes were not UTF-8: read as Latin-1 or replaced by U+FFFD
 };
 
@@ -19,9 +19,9 @@ struct SkippedFile {
   std::string reason;  // "binary", "empty", "Permission denied", …
 };
 
-// What the arguments name, in order: files, the files below directories (sorted by path), "-". Files that are the same
-// (links, hard links, equal content) count once, under the first name. Special files are skipped with a reason.
-// Nothing is read yet except to compare equal sizes.
+// What the arguments name, in order: files, the files below directories (sorted by path), "-".
+// Files that are the same (links, hard links, equal content) count once, under the first name.
+// Special files are skipped with a reason. Nothing is read yet except to compare equal sizes.
 struct DocumentList {
   std::vector<std::string> names;
   std::vector<SkippedFile> skipped;
@@ -29,8 +29,8 @@ struct DocumentList {
 };
 DocumentList list_documents(const std::vector<std::string>& arguments);
 
-// Reads one: gunzips (limit: kMaxDocumentBytes after expansion), checks that it is text. Throws Error whose message is fit for
-// SkippedFile::reason.
+// Reads one: gunzips (limit: kMaxDocumentBytes after expansion), checks that it is text. Throws
+// Error whose message is fit for SkippedFile::reason.
 inline constexpr uint64_t kMaxDocumentBytes = uint64_t{1} << 30;
 Document read_document(const std::string& name);
 

@@ -10,10 +10,12 @@
 
 namespace longformer::io {
 
-// Reads a regular file of at most max_bytes. Throws kNotFound, kIo (with the system's reason) or kInvalidFile (too large).
+// Reads a regular file of at most max_bytes. Throws kNotFound, kIo (with the system's reason) or
+// kInvalidFile (too large).
 std::string read_file(const std::filesystem::path& path, uint64_t max_bytes);
 
-// A file that appears whole or not at all: temporary name beside it, fsync, rename, fsync of the directory.
+// A file that appears whole or not at all: temporary name beside it, fsync, rename, fsync of the
+// directory.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);
@@ -29,9 +31,10 @@ class AtomicFile {
 };
 void write_file_atomic(const std::filesystem::path& path, std::string_view bytes);
 
-// Fills a temporary directory beside `path` and renames it there; nothing is left behind when `fill` throws.
-// Throws kInvalidArgument when `path` exists and is not an empty directory.
-void write_directory_atomic(const std::filesystem::path& path,
-                            const std::function<void(const std::filesystem::path& temporary)>& fill);
+// Fills a temporary directory beside `path` and renames it there; nothing is left behind when
+// `fill` throws. Throws kInvalidArgument when `path` exists and is not an empty directory.
+void write_directory_atomic(
+    const std::filesystem::path& path,
+    const std::function<void(const std::filesystem::path& temporary)>& fill);
 
 }  // namespace longformer::io

@@ -27,8 +27,9 @@ struct SafetensorsFile {
 SafetensorsFile parse_safetensors(std::shared_ptr<const Storage> storage, const std::string& place);
 SafetensorsFile read_safetensors(const std::filesystem::path& path);
 
-// Canonical bytes: header padded with spaces to a multiple of 8, tensors by descending element size, then name.
-// Written to a temporary name, synced and renamed; nothing is left behind on an error.
+// Canonical bytes: header padded with spaces to a multiple of 8, tensors by descending element
+// size, then name. Written to a temporary name, synced and renamed; nothing is left behind on an
+// error.
 void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                        const std::map<std::string, std::string>& metadata = {{"format", "pt"}});
 

@@ -1,4 +1,5 @@
-// One block of 64-byte aligned memory, planned before a pass and handed out without further allocation.
+// One block of 64-byte aligned memory, planned before a pass and handed out without further
+// allocation.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,8 @@ class Arena {
 
   // Makes room for `bytes` (grows only, keeps nothing) and starts handing out from the beginning.
   void reset(size_t bytes);
-  // The next `count` floats, aligned; throws kInternal when the plan was too small. Contents are undefined.
+  // The next `count` floats, aligned; throws kInternal when the plan was too small. Contents are
+  // undefined.
   float* floats(int64_t count);
   size_t capacity() const noexcept;
 

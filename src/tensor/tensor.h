@@ -1,4 +1,5 @@
-// Tensors as views of storage: owned memory or a read-only file mapping. Row-major, contiguous; no arithmetic here.
+// Tensors as views of storage: owned memory or a read-only file mapping. Row-major, contiguous; no
+// arithmetic here.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,8 @@ namespace longformer {
 
 using Shape = std::vector<int64_t>;
 
-int64_t element_count(const Shape& shape);  // 1 for []; throws kInvalidFile on overflow or a negative dimension
+int64_t element_count(
+    const Shape& shape);  // 1 for []; throws kInvalidFile on overflow or a negative dimension
 std::string to_string(const Shape& shape);  // "[2, 3]"
 
 // Bytes that someone keeps alive.
@@ -23,12 +25,16 @@ class Storage {
  public:
   virtual ~Storage() = default;
   virtual std::span<const std::byte> bytes() const noexcept = 0;
-  // Tells the system that a range of a mapping is not needed for now; reading it again is still right. No-op for owned memory.
-  virtual void release_pages(size_t offset, size_t size) const noexcept { (void)offset, (void)size; }
+  // Tells the system that a range of a mapping is not needed for now; reading it again is still
+  // right. No-op for owned memory.
+  virtual void release_pages(size_t offset, size_t size) const noexcept {
+    (void)offset, (void)size;
+  }
 };
 
 std::shared_ptr<const Storage> own_bytes(std::vector<std::byte> bytes);
-// Maps a regular file read-only. Throws kNotFound or kIo with the system's reason; an empty file gives an empty span.
+// Maps a regular file read-only. Throws kNotFound or kIo with the system's reason; an empty file
+// gives an empty span.
 std::shared_ptr<const Storage> map_file(const std::filesystem::path& path);
 
 struct Tensor {

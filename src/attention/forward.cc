@@ -1,0 +1,305 @@
+#include "attention/forward.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "attention/global_forward.h"
+#include "base/limits.h"
+#include "base/thread_pool.h"
+#include "kernels/gemm.h"
+#include "kernels/rowwise.h"
+#include "longformer/error.h"
+#include "tensor/arena.h"
+
+namespace longformer {
+namespace {
+
+constexpr int64_t kRowAlign = 8;    // rows of a product: few distinct shapes
+constexpr int64_t kPackRows = 256;  // rows of one packing task
+constexpr int64_t kCacheLine = 16;  // floats
+constexpr float kNothing = -std::numeric_limits<float>::infinity();
+
+int64_t round_up(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+// Floats that gathered global columns of one chunk take: keys, then values.
+int64_t gathered_floats(int64_t columns, int64_t head_dim) {
+  return 2 * std::min(round_up(columns, kRowAlign), kStripKeys) * head_dim;
+}
+
+// The running softmax of one tile, strip by strip.
+class TileSoftmax {
+ public:
+  TileSoftmax(const AttentionPlan& plan, const QueryTile& tile, int64_t head_dim, const float* q,
+              float* scratch)
+      : plan_(plan),
+        tile_(tile),
+        head_dim_(head_dim),
+        rows_(round_up(tile.rows, kRowAlign)),
+        q_(q),
+        scores_(scratch),
+        out_(scratch + kQueryRows * kStripKeys),
+        gathered_(out_ + kQueryRows * head_dim) {
+    std::fill_n(max_, rows_, kNothing);
+    std::fill_n(sum_, rows_, 0.0f);
+    for (int64_t r = 0; r < rows_; ++r) counts_[r] = r < tile.rows && query_counts(r);
+  }
+
+  bool any_query() const { return std::find(counts_, counts_ + rows_, true) != counts_ + rows_; }
+
+  // Global columns, gathered in front of the ranges: every query counts them.
+  void add_globals(const std::vector<int32_t>& key_rows, const float* k, const float* v) {
+    const int64_t total = static_cast<int64_t>(key_rows.size());
+    for (int64_t first = 0; first < total; first += kStripKeys) {
+      const int64_t count = std::min(kStripKeys, total - first);
+      const int64_t width = round_up(count, kRowAlign);
+      float* keys = gathered_;
+      float* values = keys + width * head_dim_;
+      gather(key_rows.data() + first, count, width, k, keys);
+      gather(key_rows.data() + first, count, width, v, values);
+      for (int64_t r = 0; r < rows_; ++r) {
+        begin_[r] = 0;
+        end_[r] = counts_[r] ? static_cast<int32_t>(count) : 0;
+      }
+      kernels::matmul_nt(rows_, width, head_dim_, q_, keys, scores_);
+      add_scores(width, values);
+    }
+  }
+
+  void add_range(const KeyRange& range, const float* k, const float* v) {
+    const int64_t width = range.end - range.begin;
+    kernels::matmul_nt(rows_, width, head_dim_, q_, k + range.begin * head_dim_, scores_);
+    if (!range.full) mask_excluded(range, width);
+    for (int64_t r = 0; r < rows_; ++r) set_limits(range, r);
+    add_scores(width, v + range.begin * head_dim_);
+  }
+
+  void finish(float* out, int64_t out_stride, float* lse) const {
+    kernels::normalize_rows(tile_.rows, head_dim_, out_, sum_, out_stride, out);
+    if (lse == nullptr) return;
+    for (int64_t r = 0; r < tile_.rows; ++r) {
+      lse[r] = sum_[r] == 0.0f ? kNothing : max_[r] + std::log(sum_[r]);
+    }
+  }
+
+ private:
+  bool query_counts(int64_t r) const {
+    return plan_.pattern.masked_query == MaskedQuery::kAttend ||
+           plan_.valid_row[static_cast<size_t>(tile_.first_row + r * tile_.step)] != 0;
+  }
+
+  void gather(const int32_t* key_rows, int64_t count, int64_t width, const float* plane,
+              float* out) const {
+    for (int64_t c = 0; c < count; ++c) {
+      std::memcpy(out + c * head_dim_, plane + key_rows[c] * head_dim_,
+                  static_cast<size_t>(head_dim_) * sizeof(float));
+    }
+    std::fill_n(out + count * head_dim_, (width - count) * head_dim_, 0.0f);
+  }
+
+  void mask_excluded(const KeyRange& range, int64_t width) {
+    const int32_t* first = plan_.excluded.data() + tile_.first_excluded;
+    const int32_t* last = first + tile_.excluded_count;
+    for (const int32_t* e = std::lower_bound(first, last, range.begin); e < last && *e < range.end;
+         ++e) {
+      float* column = scores_ + (*e - range.begin);
+      for (int64_t r = 0; r < rows_; ++r) column[r * width] = kNothing;
+    }
+  }
+
+  void set_limits(const KeyRange& range, int64_t r) {
+    const int32_t query = tile_.position + static_cast<int32_t>(r);
+    const int32_t begin = std::max({tile_.limit_begin, query - tile_.left, range.begin});
+    const int32_t end = std::min({tile_.limit_end, query + tile_.right + 1, range.end});
+    const bool some = counts_[r] && begin < end;
+    begin_[r] = some ? begin - range.begin : 0;
+    end_[r] = some ? end - range.begin : 0;
+  }
+
+  void add_scores(int64_t width, const float* values) {
+    kernels::softmax_strip(rows_, width, begin_, end_, scores_, max_, sum_, correction_);
+    if (!first_) kernels::scale_rows(rows_, head_dim_, correction_, out_);
+    kernels::matmul_nn(rows_, head_dim_, width, scores_, values, out_,
+                       first_ ? kernels::Accumulate::kNo : kernels::Accumulate::kYes);
+    first_ = false;
+  }
+
+  const AttentionPlan& plan_;
+  const QueryTile& tile_;
+  const int64_t head_dim_;
+  const int64_t rows_;  // of the products: tile.rows rounded up
+  const float* q_;
+  float* scores_;    // [rows][keys of the strip]
+  float* out_;       // [rows][head_dim], not yet divided by the sums
+  float* gathered_;  // keys, then values of global columns
+  bool first_ = true;
+  bool counts_[kQueryRows];
+  int32_t begin_[kQueryRows];
+  int32_t end_[kQueryRows];
+  float max_[kQueryRows];
+  float sum_[kQueryRows];
+  float correction_[kQueryRows];
+};
+
+void write_nothing(const QueryTile& tile, int64_t head_dim, float* out, int64_t out_stride,
+                   float* lse) {
+  for (int64_t r = 0; r < tile.rows; ++r) std::fill_n(out + r * out_stride, head_dim, 0.0f);
+  if (lse != nullptr) std::fill_n(lse, tile.rows, kNothing);
+}
+
+// Token-major inputs of all rows on their way to tiles and back.
+class BatchForward {
+ public:
+  BatchForward(const AttentionPlan& plan, int64_t head_dim, ThreadPool& pool)
+      : plan_(plan), head_dim_(head_dim), heads_(plan.pattern.heads), pool_(pool) {
+    const int64_t plane = heads_ * plan.key_rows * head_dim;
+    const int64_t queries = kQueryRows * head_dim;
+    arena_.reset(2 * Arena::bytes_for(plane) +
+                 static_cast<size_t>(pool.threads()) * Arena::bytes_for(queries));
+    keys_ = arena_.floats(plane);
+    values_ = arena_.floats(plane);
+    scratch_.resize(static_cast<size_t>(pool.threads()));
+    for (AttentionScratch& scratch : scratch_) {
+      scratch.resize(plan, head_dim);
+      queries_.push_back(arena_.floats(queries));
+    }
+  }
+
+  void pack(const float* k, const float* v) {
+    pool_.run(heads_, [&](int64_t head, int) {
+      const int64_t plane = plan_.key_rows * head_dim_;
+      std::fill_n(keys_ + head * plane, plane, 0.0f);
+      std::fill_n(values_ + head * plane, plane, 0.0f);
+    });
+    const int64_t chunks = (plan_.rows + kPackRows - 1) / kPackRows;
+    pool_.run(chunks, [&](int64_t chunk, int) {
+      const int64_t end = std::min(plan_.rows, (chunk + 1) * kPackRows);
+      for (int64_t row = chunk * kPackRows; row < end; ++row) {
+        if (plan_.valid_row[static_cast<size_t>(row)] != 0) pack_row(row, k, v);
+      }
+    });
+  }
+
+  void attend(const float* q, float* out, float* lse) {
+    const int64_t units = static_cast<int64_t>(plan_.blocks.size()) * heads_;
+    pool_.run(units, [&](int64_t unit, int worker) {
+      const RowBlock& block = plan_.blocks[static_cast<size_t>(unit / heads_)];
+      const int64_t head = unit % heads_;
+      for (int32_t t = block.first_tile; t < block.first_tile + block.tile_count; ++t) {
+        const QueryTile& tile = plan_.tiles[static_cast<size_t>(t)];
+        if (tile.group == plan_.head_group[static_cast<size_t>(head)]) {
+          attend_tile(tile, head, worker, q, out, lse);
+        }
+      }
+    });
+  }
+
+ private:
+  void pack_row(int64_t row, const float* k, const float* v) {
+    for (int64_t head = 0; head < heads_; ++head) {
+      const auto group = static_cast<size_t>(plan_.head_group[static_cast<size_t>(head)]);
+      const int64_t key_row = plan_.groups[group].key_row[static_cast<size_t>(row)];
+      const int64_t to = (head * plan_.key_rows + key_row) * head_dim_;
+      const int64_t from = (row * heads_ + head) * head_dim_;
+      std::memcpy(keys_ + to, k + from, static_cast<size_t>(head_dim_) * sizeof(float));
+      std::memcpy(values_ + to, v + from, static_cast<size_t>(head_dim_) * sizeof(float));
+    }
+  }
+
+  void attend_tile(const QueryTile& tile, int64_t head, int worker, const float* q, float* out,
+                   float* lse) {
+    float* queries = queries_[static_cast<size_t>(worker)];
+    for (int64_t r = 0; r < tile.rows; ++r) {
+      const int64_t row = tile.first_row + r * tile.step;
+      std::memcpy(queries + r * head_dim_, q + (row * heads_ + head) * head_dim_,
+                  static_cast<size_t>(head_dim_) * sizeof(float));
+    }
+    const int64_t padding = round_up(tile.rows, kRowAlign) - tile.rows;
+    std::fill_n(queries + tile.rows * head_dim_, padding * head_dim_, 0.0f);
+    const int64_t plane = head * plan_.key_rows * head_dim_;
+    float tile_lse[kQueryRows];
+    attention_tile(plan_, tile, head_dim_, queries, keys_ + plane, values_ + plane,
+                   out + (tile.first_row * heads_ + head) * head_dim_,
+                   tile.step * heads_ * head_dim_, lse == nullptr ? nullptr : tile_lse,
+                   scratch_[static_cast<size_t>(worker)]);
+    if (lse == nullptr) return;
+    for (int64_t r = 0; r < tile.rows; ++r) {
+      lse[(tile.first_row + r * tile.step) * heads_ + head] = tile_lse[r];
+    }
+  }
+
+  const AttentionPlan& plan_;
+  const int64_t head_dim_;
+  const int64_t heads_;
+  ThreadPool& pool_;
+  Arena arena_;
+  float* keys_ = nullptr;                  // [heads][key_rows][head_dim]
+  float* values_ = nullptr;                // the same
+  std::vector<float*> queries_;            // per worker: [kQueryRows][head_dim]
+  std::vector<AttentionScratch> scratch_;  // per worker
+};
+
+}  // namespace
+
+void AttentionScratch::resize(const AttentionPlan& plan, int64_t head_dim) {
+  size_t columns = 0;
+  for (const HeadGroup& group : plan.groups) {
+    for (const std::vector<int32_t>& rows : group.global_key_rows) {
+      columns = std::max(columns, rows.size());
+    }
+  }
+  const int64_t needed = kCacheLine + kQueryRows * (kStripKeys + head_dim) +
+                         gathered_floats(static_cast<int64_t>(columns), head_dim);
+  if (static_cast<int64_t>(data_.size()) < needed) data_.resize(static_cast<size_t>(needed));
+}
+
+float* AttentionScratch::data() noexcept {
+  const auto address = reinterpret_cast<uintptr_t>(data_.data()) / sizeof(float);
+  return data_.data() + (kCacheLine - address % kCacheLine) % kCacheLine;
+}
+
+void attention_tile(const AttentionPlan& plan, const QueryTile& tile, int64_t head_dim,
+                    const float* q, const float* k, const float* v, float* out, int64_t out_stride,
+                    float* lse, AttentionScratch& scratch) {
+  const std::vector<int32_t>& globals = plan.groups[static_cast<size_t>(tile.group)]
+                                            .global_key_rows[static_cast<size_t>(tile.sequence)];
+  TileSoftmax softmax(plan, tile, head_dim, q, scratch.data());
+  if ((tile.range_count == 0 && globals.empty()) || !softmax.any_query()) {
+    write_nothing(tile, head_dim, out, out_stride, lse);
+    return;
+  }
+  softmax.add_globals(globals, k, v);
+  for (int32_t i = tile.first_range; i < tile.first_range + tile.range_count; ++i) {
+    softmax.add_range(plan.ranges[static_cast<size_t>(i)], k, v);
+  }
+  softmax.finish(out, out_stride, lse);
+}
+
+void attention_forward(const AttentionPlan& plan, int64_t head_dim, const float* q, const float* k,
+                       const float* v, const GlobalInputs& global, float* out, float* lse,
+                       ThreadPool& pool) {
+  if (head_dim < 1 || head_dim > kMaxHeadDim) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "head_dim is " + std::to_string(head_dim) + "; allowed are 1 to " +
+                    std::to_string(kMaxHeadDim),
+                "attention forward");
+  }
+  const bool own = plan.pattern.global_projections;
+  if (own && !plan.global_rows.empty() &&
+      (global.q == nullptr || global.k == nullptr || global.v == nullptr)) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "the pattern has global rows with projections of their own, but no global q, k, v "
+                "were given",
+                "attention forward");
+  }
+  BatchForward batch(plan, head_dim, pool);
+  batch.pack(k, v);
+  batch.attend(q, out, lse);
+  global_rows_forward(plan, head_dim, own ? global : GlobalInputs{q, k, v}, out, lse, pool);
+}
+
+}  // namespace longformer

@@ -1,0 +1,240 @@
+// Which implementation computes a row must not depend on how many rows there are, or its bits
+// would. Measured with oneDNN 2.6.3 on all row counts from 1 to 160 (tests/kernels/gemm_test.cc
+// repeats it):
+//   brg*      (AVX-512): a row has the same bits whatever m is. Rows run as they come.
+//   gemm:jit  (SSE4.1 to AVX2): different bits for m = 1 to 3 and, on AVX2, for some of the larger
+//   m, depending on the
+//             position too; blocks of exactly 16 and of exactly 48 rows agree bit by bit at all
+//             positions.
+//   others    (ref, other processors): nothing is known, so one row at a time.
+#include "kernels/products.h"
+
+#include <omp.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+
+#include "kernels/isa.h"
+
+namespace longformer::kernels {
+namespace {
+
+using dnnl::memory;
+
+constexpr int64_t kReferenceRows = 128;
+constexpr int64_t kJitLargeBlock = 48;
+constexpr int64_t kJitSmallBlock = 16;
+
+memory::desc dense(int64_t rows, int64_t cols) {
+  return memory::desc({rows, cols}, memory::data_type::f32, memory::dims{cols, 1});
+}
+
+memory::desc weight_desc(const ProductKey& key) {
+  switch (key.form) {
+    case Form::kLinear:
+      return memory::desc({key.k, key.n}, memory::data_type::f32, memory::format_tag::any);
+    case Form::kTransposed:
+      return memory::desc({key.k, key.n}, memory::data_type::f32, memory::dims{1, key.k});
+    case Form::kPlain:
+    case Form::kPlainAdd:
+      break;
+  }
+  return dense(key.k, key.n);
+}
+
+dnnl::matmul::primitive_desc describe(const ProductKey& key, const memory::desc& weights) {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  // The library's environment variables could otherwise let it round f32 operands to bf16.
+  attributes.set_fpmath_mode(dnnl::fpmath_mode::strict);
+  if (key.form == Form::kPlainAdd) {
+    dnnl::post_ops add;
+    add.append_sum(1.0f);
+    attributes.set_post_ops(add);
+  }
+  return onednn::make_matmul(cpu_engine(), dense(key.m, key.k), weights, dense(key.m, key.n),
+                             attributes);
+}
+
+std::shared_ptr<const Product> make_product(const ProductKey& key) {
+  ProductKey reference_key = key;
+  reference_key.m = kReferenceRows;
+  const auto reference = describe(reference_key, weight_desc(key));
+  const std::string reference_name = reference.impl_info_str();
+  auto wanted = describe(key, weight_desc(key));
+  // Packed weights have the reference's layout. Where another m prefers another one, it gets what
+  // there is.
+  const bool same_layout = wanted.weights_desc() == reference.weights_desc();
+  if (!same_layout) wanted = describe(key, reference.weights_desc());
+
+  auto product = std::make_shared<Product>();
+  product->implementation = wanted.impl_info_str();
+  if (onednn::is_brgemm(reference_name)) {
+    product->any_rows = same_layout && onednn::is_brgemm(product->implementation);
+    product->large_block = product->small_block = kReferenceRows;
+  } else if (onednn::is_jit_gemm(reference_name)) {
+    product->large_block = kJitLargeBlock;
+    product->small_block = kJitSmallBlock;
+  } else {
+    product->large_block = product->small_block = 1;
+  }
+  if (!product->any_rows && key.m != product->large_block && key.m != product->small_block) {
+    return product;
+  }
+  product->primitive = dnnl::matmul(wanted);
+  product->source = wanted.src_desc();
+  product->weights = wanted.weights_desc();
+  product->destination = wanted.dst_desc();
+  product->scratchpad = wanted.scratchpad_desc();
+  return product;
+}
+
+struct SharedCache {
+  std::mutex mutex;
+  std::unordered_map<ProductKey, std::shared_ptr<const Product>, ProductKeyHash> products;
+  std::atomic<uint64_t> generation{
+      0};  // grows when products are dropped, so that threads drop theirs
+};
+
+SharedCache& shared_cache() {
+  static SharedCache cache;
+  return cache;
+}
+
+BoundProduct bind(std::shared_ptr<const Product> product) {
+  BoundProduct bound;
+  bound.product = std::move(product);
+  const Product& p = *bound.product;
+  if (!p.primitive) return bound;
+  const dnnl::engine& engine = cpu_engine();
+  bound.source = memory(p.source, engine, DNNL_MEMORY_NONE);
+  bound.destination = memory(p.destination, engine, DNNL_MEMORY_NONE);
+  bound.weights = memory(p.weights, engine, DNNL_MEMORY_NONE);
+  bound.arguments[0] = {DNNL_ARG_SRC, bound.source.get()};
+  bound.arguments[1] = {DNNL_ARG_WEIGHTS, bound.weights.get()};
+  bound.arguments[2] = {DNNL_ARG_DST, bound.destination.get()};
+  bound.argument_count = 3;
+  bound.scratch_bytes = p.scratchpad.get_size();
+  if (bound.scratch_bytes > 0) {
+    bound.scratchpad = memory(p.scratchpad, engine, DNNL_MEMORY_NONE);
+    bound.arguments[3] = {DNNL_ARG_SCRATCHPAD, bound.scratchpad.get()};
+    bound.argument_count = 4;
+  }
+  return bound;
+}
+
+void point(const memory& object, const void* data) {
+  // The library takes mutable pointers for operands that it only reads.
+  onednn::check(dnnl_memory_set_data_handle(object.get(), const_cast<void*>(data)),
+                "binding an operand");
+}
+
+}  // namespace
+
+size_t ProductKeyHash::operator()(const ProductKey& key) const noexcept {
+  uint64_t hash = static_cast<uint64_t>(key.form);
+  for (const int64_t size : {key.m, key.n, key.k}) {
+    hash = (hash ^ static_cast<uint64_t>(size)) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 29;
+  }
+  return hash;
+}
+
+void Scratch::Free::operator()(void* pointer) const noexcept { std::free(pointer); }
+
+void* Scratch::reserve(size_t bytes) {
+  if (bytes > size_) {
+    const size_t rounded = (bytes + 4095) / 4096 * 4096;
+    memory_.reset();
+    size_ = 0;
+    memory_.reset(std::aligned_alloc(64, rounded));
+    if (!memory_) throw std::bad_alloc();
+    size_ = rounded;
+  }
+  return memory_.get();
+}
+
+const dnnl::engine& cpu_engine() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+memory::desc linear_weight_layout(int64_t out_features, int64_t in_features) {
+  const ProductKey key{Form::kLinear, kReferenceRows, out_features, in_features};
+  return onednn::guarded("choosing a weight layout",
+                         [&] { return describe(key, weight_desc(key)).weights_desc(); });
+}
+
+std::shared_ptr<const Product> find_product(const ProductKey& key) {
+  SharedCache& cache = shared_cache();
+  {
+    const std::lock_guard lock(cache.mutex);
+    if (const auto found = cache.products.find(key); found != cache.products.end()) {
+      return found->second;
+    }
+  }
+  // Made outside the lock: it takes up to a quarter of a millisecond. Two threads may make the
+  // same; the first one stays.
+  auto made = onednn::guarded("creating a matrix product", [&] { return make_product(key); });
+  const std::lock_guard lock(cache.mutex);
+  if (cache.products.size() >= kMaxCachedProducts) {
+    cache.products.clear();
+    cache.generation.fetch_add(1, std::memory_order_release);
+  }
+  return cache.products.emplace(key, std::move(made)).first->second;
+}
+
+size_t cached_products() {
+  SharedCache& cache = shared_cache();
+  const std::lock_guard lock(cache.mutex);
+  return cache.products.size();
+}
+
+ThreadState::ThreadState() {
+  apply_isa_limit_from_environment();
+  omp_set_num_threads(1);
+  stream_ = onednn::guarded("creating a stream", [] { return dnnl::stream(cpu_engine()); });
+}
+
+ThreadState& ThreadState::current() {
+  static thread_local ThreadState state;
+  return state;
+}
+
+BoundProduct& ThreadState::find(const ProductKey& key) {
+  const uint64_t generation = shared_cache().generation.load(std::memory_order_acquire);
+  if (generation != generation_) {
+    bound_.clear();
+    generation_ = generation;
+  }
+  const auto found = bound_.find(key);
+  if (found != bound_.end()) return found->second;
+  auto made = onednn::guarded("binding a matrix product", [&] { return bind(find_product(key)); });
+  return bound_.emplace(key, std::move(made)).first->second;
+}
+
+void ThreadState::execute(BoundProduct& bound, const float* source, dnnl_memory_t packed_weights,
+                          const float* plain_weights, float* destination) {
+  point(bound.source, source);
+  point(bound.destination, destination);
+  if (packed_weights != nullptr) {
+    bound.arguments[1].memory = packed_weights;
+  } else {
+    point(bound.weights, plain_weights);
+  }
+  if (bound.scratch_bytes > 0) {
+    const void* scratch = scratch_.reserve(bound.scratch_bytes);
+    if (scratch != bound.scratch) {
+      point(bound.scratchpad, scratch);
+      bound.scratch = scratch;
+    }
+  }
+  onednn::check(dnnl_primitive_execute(bound.product->primitive.get(), stream_.get(),
+                                       bound.argument_count, bound.arguments.data()),
+                "computing a matrix product");
+  onednn::check(dnnl_stream_wait(stream_.get()), "computing a matrix product");
+}
+
+}  // namespace longformer::kernels

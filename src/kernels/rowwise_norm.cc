@@ -1,0 +1,151 @@
+// LayerNorm of rows of cols floats, with what stands before it in the model added on the way.
+//   y = (t - mean) / sqrt(variance + eps) * gamma + beta, biased variance
+// Three passes over a row that lies in the first-level cache: sum; sums of d = t - mean and of d^2,
+// which also correct the mean by sum(d) / cols and the variance by its square; normalise. The
+// correction makes a constant row exactly beta even with eps = 1e-12, as in the reference, and
+// keeps large offsets harmless. Cost: about 0.15 ns an element with AVX-512.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/rowwise_norm.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <cmath>
+
+#include "kernels/rowwise.h"
+#include "kernels/rowwise_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace longformer::kernels {
+namespace HWY_NAMESPACE {
+
+// Lane c of the row: full(c) loads a vector, tail(c, n) the last n values with zeros behind.
+struct Plain {
+  const float* x;
+  HWY_INLINE VF full(F32 d, size_t c) const { return hn::LoadU(d, x + c); }
+  HWY_INLINE VF tail(F32 d, size_t c, size_t n) const { return load_tail(d, x + c, n); }
+};
+
+// (a + b) + c, element by element.
+struct SumOfThree {
+  const float *a, *b, *c3;
+  HWY_INLINE VF full(F32 d, size_t c) const {
+    return hn::Add(hn::Add(hn::LoadU(d, a + c), hn::LoadU(d, b + c)), hn::LoadU(d, c3 + c));
+  }
+  HWY_INLINE VF tail(F32 d, size_t c, size_t n) const {
+    return hn::Add(hn::Add(load_tail(d, a + c, n), load_tail(d, b + c, n)),
+                   load_tail(d, c3 + c, n));
+  }
+};
+
+// y may be one of the inputs: each element is read before it is written.
+template <class Input>
+HWY_INLINE void normalize_row(F32 d, size_t cols, const Input& input, const float* gamma,
+                              const float* beta, float eps, float* y) {
+  VF total = hn::Zero(d);
+  for_columns(
+      d, cols,
+      [&](size_t c) {
+        const VF t = input.full(d, c);
+        hn::StoreU(t, d, y + c);
+        total = hn::Add(total, t);
+      },
+      [&](size_t c, size_t n) {
+        const VF t = input.tail(d, c, n);
+        store_tail(d, t, y + c, n);
+        total = hn::Add(total, t);
+      });
+  const float count = static_cast<float>(cols);
+  const float first_mean = sum_lanes(d, total) / count;
+
+  const VF shift = hn::Set(d, first_mean);
+  VF offset = hn::Zero(d);
+  VF squares = hn::Zero(d);
+  const auto accumulate = [&](VF centred) {
+    offset = hn::Add(offset, centred);
+    squares = hn::MulAdd(centred, centred, squares);
+  };
+  for_columns(
+      d, cols, [&](size_t c) { accumulate(hn::Sub(hn::LoadU(d, y + c), shift)); },
+      [&](size_t c, size_t n) {
+        const VF centred = hn::Sub(load_tail(d, y + c, n), shift);
+        accumulate(hn::IfThenElseZero(hn::FirstN(d, n), centred));
+      });
+  const float correction = sum_lanes(d, offset) / count;
+  const float mean = first_mean + correction;
+  const float variance = std::fma(-correction, correction, sum_lanes(d, squares) / count);
+  // Rounding may leave it just below zero; a comparison that is false for NaN keeps NaN.
+  const float scale = 1.0f / std::sqrt((variance < 0.0f ? 0.0f : variance) + eps);
+
+  const VF means = hn::Set(d, mean);
+  const VF scales = hn::Set(d, scale);
+  for_columns(
+      d, cols,
+      [&](size_t c) {
+        const VF unit = hn::Mul(hn::Sub(hn::LoadU(d, y + c), means), scales);
+        hn::StoreU(hn::MulAdd(unit, hn::LoadU(d, gamma + c), hn::LoadU(d, beta + c)), d, y + c);
+      },
+      [&](size_t c, size_t n) {
+        const VF unit = hn::Mul(hn::Sub(load_tail(d, y + c, n), means), scales);
+        store_tail(d, hn::MulAdd(unit, load_tail(d, gamma + c, n), load_tail(d, beta + c, n)),
+                   y + c, n);
+      });
+}
+
+void layer_norm_target(int64_t rows, int64_t cols, const float* x, const float* gamma,
+                       const float* beta, float eps, float* y) {
+  const F32 d;
+  for (int64_t r = 0; r < rows; ++r) {
+    normalize_row(d, static_cast<size_t>(cols), Plain{x + r * cols}, gamma, beta, eps,
+                  y + r * cols);
+  }
+}
+
+void bias_residual_layer_norm_target(int64_t rows, int64_t cols, const float* x, const float* bias,
+                                     const float* residual, const float* gamma, const float* beta,
+                                     float eps, float* y) {
+  const F32 d;
+  for (int64_t r = 0; r < rows; ++r) {
+    normalize_row(d, static_cast<size_t>(cols), SumOfThree{x + r * cols, bias, residual + r * cols},
+                  gamma, beta, eps, y + r * cols);
+  }
+}
+
+void embedding_layer_norm_target(int64_t cols, const float* word, const float* position,
+                                 const float* type, const float* gamma, const float* beta,
+                                 float eps, float* y) {
+  const F32 d;
+  normalize_row(d, static_cast<size_t>(cols), SumOfThree{word, position, type}, gamma, beta, eps,
+                y);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace longformer::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace longformer::kernels {
+
+HWY_EXPORT(layer_norm_target);
+HWY_EXPORT(bias_residual_layer_norm_target);
+HWY_EXPORT(embedding_layer_norm_target);
+
+void layer_norm(int64_t rows, int64_t cols, const float* x, const float* gamma, const float* beta,
+                float eps, float* y) noexcept {
+  HWY_DYNAMIC_DISPATCH(layer_norm_target)(rows, cols, x, gamma, beta, eps, y);
+}
+
+void bias_residual_layer_norm(int64_t rows, int64_t cols, const float* x, const float* bias,
+                              const float* residual, const float* gamma, const float* beta,
+                              float eps, float* y) noexcept {
+  HWY_DYNAMIC_DISPATCH(bias_residual_layer_norm_target)
+  (rows, cols, x, bias, residual, gamma, beta, eps, y);
+}
+
+void embedding_layer_norm(int64_t cols, const float* word, const float* position, const float* type,
+                          const float* gamma, const float* beta, float eps, float* y) noexcept {
+  HWY_DYNAMIC_DISPATCH(embedding_layer_norm_target)
+  (cols, word, position, type, gamma, beta, eps, y);
+}
+
+}  // namespace longformer::kernels
+#endif  // HWY_ONCE

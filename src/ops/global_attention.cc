@@ -1,0 +1,191 @@
+#include "ops/global_attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/thread_pool.h"
+#include "kernels/rowwise.h"
+
+namespace longformer {
+namespace {
+
+constexpr int64_t kJobQueries = 16;
+constexpr int64_t kPartialBytes = 32 << 20;  // partial sums that may exist at once
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+
+void grow(std::vector<float>& buffer, int64_t size) {
+  if (buffer.size() < static_cast<size_t>(size)) buffer.resize(static_cast<size_t>(size));
+}
+
+// Copies rows [begin, end) of x with zeros for masked rows and for rows up to `padded`.
+void copy_keys(const AttentionPlan& plan, const float* x, int64_t hidden, const Interval& block, int64_t padded,
+               float* keys) {
+  for (int64_t r = 0; r < padded; ++r) {
+    const int64_t row = block.begin + r;
+    float* to = keys + r * hidden;
+    if (row < block.end && plan.valid_row[row] != 0) {
+      std::memcpy(to, x + row * hidden, static_cast<size_t>(hidden) * sizeof(float));
+    } else {
+      std::fill_n(to, hidden, 0.0f);
+    }
+  }
+}
+
+}  // namespace
+
+void GlobalAttention::resize(const AttentionPlan& plan, int64_t head_dim, int threads) {
+  heads_ = plan.pattern.heads;
+  head_dim_ = head_dim;
+  hidden_ = heads_ * head_dim;
+  jobs_.clear();
+  waves_.clear();
+  const int64_t query_rows = heads_ * kJobQueries;
+  const int64_t most_partials = std::max<int64_t>(1, kPartialBytes / (query_rows * hidden_ * int64_t{sizeof(float)}));
+  int64_t context_rows = 0;
+  int64_t partials = 0;
+  int64_t largest_wave_partials = 0;
+  int32_t largest_wave_jobs = 0;
+  for (size_t entry = 0; entry < plan.global_rows.size(); ++entry) {
+    const GlobalRows& global = plan.global_rows[entry];
+    const int64_t blocks = static_cast<int64_t>(global.blocks.size());
+    const int64_t queries = static_cast<int64_t>(global.rows.size());
+    for (int64_t first = 0; first < queries; first += kJobQueries) {
+      if (waves_.empty() || partials + blocks > most_partials) {
+        waves_.push_back({static_cast<int32_t>(jobs_.size()), 0, {}});
+        partials = 0;
+      }
+      Wave& wave = waves_.back();
+      for (int64_t block = 0; block < blocks; ++block) {
+        wave.units.push_back({static_cast<int32_t>(jobs_.size()), static_cast<int32_t>(block)});
+      }
+      const int64_t count = std::min(kJobQueries, queries - first);
+      jobs_.push_back({static_cast<int32_t>(entry), first, count, context_rows, partials});
+      ++wave.job_count;
+      context_rows += count;
+      partials += blocks;
+      largest_wave_partials = std::max(largest_wave_partials, partials);
+      largest_wave_jobs = std::max(largest_wave_jobs, wave.job_count);
+    }
+  }
+  if (jobs_.empty()) return;
+  grow(context_, context_rows * hidden_);
+  grow(absorbed_, largest_wave_jobs * query_rows * hidden_);
+  grow(sums_, largest_wave_partials * query_rows * hidden_);
+  grow(maxima_, largest_wave_partials * query_rows);
+  grow(totals_, largest_wave_partials * query_rows);
+  scratch_.resize(static_cast<size_t>(threads));
+  for (Scratch& scratch : scratch_) {
+    grow(scratch.scores, query_rows * kGlobalBlock);
+    grow(scratch.corrections, query_rows);
+    scratch.begin.assign(static_cast<size_t>(query_rows), 0);
+    scratch.end.assign(static_cast<size_t>(query_rows), 0);
+  }
+}
+
+void GlobalAttention::absorb_queries(const AttentionPlan& plan, const AttentionWeights& weights, const float* x,
+                                     const Job& job, int64_t job_index, int64_t head) {
+  const GlobalRows& global = plan.global_rows[job.entry];
+  std::vector<float> inputs(static_cast<size_t>(job.count * hidden_));
+  for (int64_t i = 0; i < job.count; ++i) {
+    std::memcpy(inputs.data() + i * hidden_, x + global.rows[job.first + i] * hidden_,
+                static_cast<size_t>(hidden_) * sizeof(float));
+  }
+  const int64_t head_rows = head * head_dim_;  // of the projections
+  std::vector<float> q(static_cast<size_t>(job.count * head_dim_));
+  kernels::matmul_nt(job.count, head_dim_, hidden_, inputs.data(), weights.query_global.data() + head_rows * hidden_,
+                     q.data());
+  const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim_));
+  for (int64_t i = 0; i < job.count; ++i) {
+    for (int64_t c = 0; c < head_dim_; ++c) {
+      float& value = q[i * head_dim_ + c];
+      value = (value + weights.query_global_bias[head_rows + c]) * scale;
+    }
+  }
+  float* absorbed = absorbed_.data() + (job_index * heads_ * kJobQueries + head * job.count) * hidden_;
+  kernels::matmul_nn(job.count, hidden_, head_dim_, q.data(), weights.key_global.data() + head_rows * hidden_, absorbed);
+}
+
+void GlobalAttention::block_partial(const AttentionPlan& plan, const float* x, const Job& job, int64_t job_index,
+                                    int32_t block_index, int worker) {
+  Scratch& scratch = scratch_[worker];
+  const Interval block = plan.global_rows[job.entry].blocks[block_index];
+  const int64_t keys = block.end - block.begin;
+  const int64_t padded = (keys + kKeyAlign - 1) / kKeyAlign * kKeyAlign;
+  const uint8_t* valid = plan.valid_row.data() + block.begin;
+  const bool whole = padded == keys && std::find(valid, valid + keys, uint8_t{0}) == valid + keys;
+  const float* key_rows = x + block.begin * hidden_;
+  if (!whole) {
+    grow(scratch.keys, kGlobalBlock * hidden_);
+    copy_keys(plan, x, hidden_, block, padded, scratch.keys.data());
+    key_rows = scratch.keys.data();
+  }
+  const int64_t rows = heads_ * job.count;
+  const float* absorbed = absorbed_.data() + job_index * heads_ * kJobQueries * hidden_;
+  float* scores = scratch.scores.data();
+  kernels::matmul_nt(rows, padded, hidden_, absorbed, key_rows, scores);
+  if (!whole) {
+    for (int64_t j = 0; j < keys; ++j) {
+      if (valid[j] != 0) continue;
+      for (int64_t r = 0; r < rows; ++r) scores[r * padded + j] = kMinusInfinity;
+    }
+  }
+  const int64_t partial = job.partial + block_index;
+  float* maxima = maxima_.data() + partial * heads_ * kJobQueries;
+  float* totals = totals_.data() + partial * heads_ * kJobQueries;
+  std::fill_n(maxima, rows, kMinusInfinity);
+  std::fill_n(totals, rows, 0.0f);
+  std::fill_n(scratch.end.begin(), rows, static_cast<int32_t>(keys));
+  kernels::softmax_strip(rows, padded, scratch.begin.data(), scratch.end.data(), scores, maxima, totals,
+                         scratch.corrections.data());
+  kernels::matmul_nn(rows, hidden_, padded, scores, key_rows,
+                     sums_.data() + partial * heads_ * kJobQueries * hidden_);
+}
+
+void GlobalAttention::merge(const AttentionPlan& plan, const AttentionWeights& weights, const Job& job, int64_t head) {
+  const int64_t blocks = static_cast<int64_t>(plan.global_rows[job.entry].blocks.size());
+  const int64_t stride = heads_ * kJobQueries;
+  std::vector<float> mean(static_cast<size_t>(job.count * hidden_), 0.0f);
+  for (int64_t i = 0; i < job.count; ++i) {
+    const int64_t row = head * job.count + i;
+    float most = kMinusInfinity;
+    for (int64_t b = 0; b < blocks; ++b) most = std::max(most, maxima_[(job.partial + b) * stride + row]);
+    float total = 0.0f;
+    for (int64_t b = 0; b < blocks; ++b) {
+      const int64_t at = (job.partial + b) * stride + row;
+      if (totals_[at] == 0.0f) continue;  // a block of masked keys only
+      const float weight = std::exp(maxima_[at] - most);
+      total += weight * totals_[at];
+      kernels::add_scaled(hidden_, weight, sums_.data() + at * hidden_, mean.data() + i * hidden_);
+    }
+    for (int64_t c = 0; c < hidden_; ++c) mean[i * hidden_ + c] /= total;
+  }
+  const int64_t head_rows = head * head_dim_;
+  std::vector<float> out(static_cast<size_t>(job.count * head_dim_));
+  kernels::matmul_nt(job.count, head_dim_, hidden_, mean.data(), weights.value_global.data() + head_rows * hidden_,
+                     out.data());
+  for (int64_t i = 0; i < job.count; ++i) {
+    float* to = context_.data() + (job.context_row + i) * hidden_ + head_rows;
+    for (int64_t c = 0; c < head_dim_; ++c) to[c] = out[i * head_dim_ + c] + weights.value_global_bias[head_rows + c];
+  }
+}
+
+void GlobalAttention::run(const AttentionPlan& plan, const AttentionWeights& weights, const float* x, ThreadPool& pool) {
+  for (const Wave& wave : waves_) {
+    const int64_t heads_of_jobs = wave.job_count * heads_;
+    pool.run(heads_of_jobs, [&](int64_t task, int) {
+      const int64_t job = task / heads_;
+      absorb_queries(plan, weights, x, jobs_[wave.first_job + job], job, task % heads_);
+    });
+    pool.run(static_cast<int64_t>(wave.units.size()), [&](int64_t task, int worker) {
+      const Unit& unit = wave.units[task];
+      block_partial(plan, x, jobs_[unit.job], unit.job - wave.first_job, unit.block, worker);
+    });
+    pool.run(heads_of_jobs, [&](int64_t task, int) {
+      merge(plan, weights, jobs_[wave.first_job + task / heads_], task % heads_);
+    });
+  }
+}
+
+}  // namespace longformer

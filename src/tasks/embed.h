@@ -1,0 +1,36 @@
+// Vectors of documents, or of their passages, one record at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tasks/vectors.h"
+
+namespace longformer::tasks {
+
+// One vector and what it stands for.
+struct EmbeddingRecord {
+  std::string file;
+  std::optional<std::string> passage;  // its text; none: the whole document
+  ByteRange bytes;                     // of the document
+  int64_t line_start = 1;              // counted from 1, both inclusive
+  int64_t line_end = 1;
+  int64_t tokens = 0;            // of the document or passage, special tokens not counted
+  int64_t windows = 1;           // that the encoder read the document (or the passage alone) in
+  std::vector<float> embedding;  // [hidden_size], normalised where the model says so
+};
+
+// The vector of a whole text.
+EmbeddingRecord embed_document(TextModel& model, const std::string& file, std::string_view text,
+                               const Hooks& hooks = {});
+
+// The vectors of its passages, in order; passages without a token have none.
+void embed_passages(TextModel& model, const std::string& file, std::string_view text,
+                    Reading reading, const PassageOptions& options, const Hooks& hooks,
+                    const std::function<void(EmbeddingRecord)>& visit);
+
+}  // namespace longformer::tasks

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Published sums and first elements of two tiny deterministic models. Needs numpy and safetensors, not PyTorch."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import save_file
+
+import common
+import fill_rule
+
+ELEMENT, SUM = 2e-5, 1e-4
+_erf = np.vectorize(math.erf)
+
+
+def write_model(folder: Path, config: dict, weights: fill_rule.Tensors) -> None:
+    """A checkpoint directory."""
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def logits(states: np.ndarray, weights: fill_rule.Tensors, names: tuple[str, str, str, str],
+           eps: float) -> np.ndarray:
+    """The masked-language-model head in float64: LN(gelu(W y + b)) E^T + bias, with E tied to the embedding."""
+    dense, norm, bias, table = names
+    double = {name: value.astype(np.float64) for name, value in weights.items()}
+    inner = states.astype(np.float64) @ double[dense + ".weight"].T + double[dense + ".bias"]
+    inner = 0.5 * inner * (1.0 + _erf(inner / math.sqrt(2.0)))
+    inner -= inner.mean(axis=-1, keepdims=True)
+    inner /= np.sqrt((inner * inner).mean(axis=-1, keepdims=True) + eps)
+    return (inner * double[norm + ".weight"] + double[norm + ".bias"]) @ double[table].T + double[bias]
+
+
+def check(values: np.ndarray, total: float, absolute: float | None = None, first: tuple[float, ...] = (),
+          last: tuple[float, ...] = ()) -> list[str]:
+    """Compares sums and end elements of `values`, flattened; one line for each difference."""
+    flat, wrong = values.astype(np.float64).ravel(), []
+    pairs = [("sum", flat.sum(), total, SUM)]
+    if absolute is not None:
+        pairs.append(("sum of absolutes", np.abs(flat).sum(), absolute, SUM))
+    pairs += [(f"element {i}", flat[i], want, ELEMENT) for i, want in enumerate(first)]
+    pairs += [(f"element {i - len(last)} from the end", flat[i - len(last)], want, ELEMENT)
+              for i, want in enumerate(last)]
+    for what, got, want, limit in pairs:
+        if not abs(got - want) <= limit:
+            wrong.append(f"{what}: got {got:.6f}, want {want:.6f}")
+    return wrong
+
+
+def longformer_answers(options, report: common.Report) -> None:
+    """Two layers with windows 4 and 8, with three global tokens and without."""
+    config, weights, inputs = fill_rule.longformer()
+    with common.Scratch(options, "known_longformer") as scratch:
+        write_model(scratch.path, config, weights)
+        run = lambda tensors: common.forward(options.binary, scratch.path, tensors, scratch.path,
+                                             model_class="LongformerModel")["last_hidden_state"]
+        hidden = run(inputs)
+        report.add(0, "longformer hidden[0]", check(
+            hidden[0], 2.214176, 186.150471, (-2.543428, -1.347632, -0.444943, -0.139723),
+            (0.192206, 0.801867, 0.258492, 0.683683)))
+        report.add(0, "longformer hidden[1][0:9]", check(hidden[1, :9], -0.461783, 125.036320))
+        report.add(0, "longformer hidden[1][9:13], padding", check(
+            hidden[1, 9:], 3.189919, None, (-2.380467, 0.721268)))
+        head = ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias",
+                "longformer.embeddings.word_embeddings.weight")
+        report.add(0, "longformer logits[0]", check(
+            logits(hidden[0], weights, head, 1e-5), -4.983020, None, (0.50465, 0.899902, 1.518176, 0.889691)))
+        del inputs["global_attention_mask"]
+        report.add(0, "longformer hidden[0] without globals", check(
+            run(inputs)[0], 1.428359, None, (-2.876257, -0.827768)))
+
+
+def bert_answers(options, report: common.Report) -> None:
+    """Two layers, full attention, two token types, right padding; logits computed here from the hidden states."""
+    config, weights, inputs = fill_rule.bert()
+    with common.Scratch(options, "known_bert") as scratch:
+        write_model(scratch.path, config, weights)
+        hidden = common.forward(options.binary, scratch.path, inputs, scratch.path,
+                                model_class="BertModel")["last_hidden_state"]
+        head = ("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions.bias",
+                "bert.embeddings.word_embeddings.weight")
+        report.add(0, "bert logits[0]", check(
+            logits(hidden[0], weights, head, 1e-12), -32.043043, 182.698757,
+            (-0.666383, -0.851677, 0.084928, -0.628895), (0.47195, -0.516722, 0.478109, -0.130968)))
+
+
+def main() -> int:
+    options = common.parser(__doc__, cases=6).parse_args()
+    report = common.Report("known answers", options)
+    own = fill_rule.values("a", (4,), 1.0) - [-0.39647378, -0.33434915, 0.21533071, -0.45572041]
+    report.add(0, "the fill rule itself", [] if np.abs(own).max() < 1e-7 else [f"off by {own}"])
+    for answers in (longformer_answers, bert_answers):
+        try:
+            answers(options, report)
+        except common.CommandFailed as failure:
+            report.add(0, answers.__name__, [str(failure)])
+    return report.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
