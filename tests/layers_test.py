@@ -54,7 +54,7 @@ TEST_FOLDERS_OF_THEIR_OWN = ["data", "oracle", "support"]
 MAX_README_LINES = 15
 MAX_SOURCE_LINES = 800
 CODE = {".h", ".cc", ".py", ".sh", ".cmake"}
-TEXT = CODE | {".md", ".txt", ".json", ".yaml", ".yml", ".env", ".tsv", ".toml", ""}
+TEXT = CODE | {".md", ".txt", ".json", ".yaml", ".yml", ".env", ".toml", ""}
 SKIPPED = {".git", "build", ".cache", ".venv", "__pycache__"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds what is out of date, quietly; a failed build shows the end of its log.
+# Builds what is out of date, quietly; a failed build shows where its log says so, or the end of it.
 #   tools/build.sh command              build/release, the command only
 #   tools/build.sh tests [-DNAME=VALUE]…  build/release, command and tests
 #   tools/build.sh asan                 build/asan, the same under the address and undefined-behaviour sanitizers
@@ -60,7 +60,9 @@ fi
 # Made before the build, so that an edit while it runs is newer; named so after it, so that a failure is repeated.
 : >"$stamp.new" || fail 2 "cannot write $dir: free some space or make it writable"
 if ! build >"$log" 2>&1 </dev/null 9>&-; then
-  tail -n 40 "$log" >&2
+  # ninja reports steps that were already running after the failed one; what failed comes first.
+  failed=$(sed -n '/^FAILED: /,$p' "$log" | head -n 40)
+  { [[ -n $failed ]] && printf '%s\n' "$failed" || tail -n 40 "$log"; } >&2
   fail 1 "the build failed; the whole log is $log. If nothing there explains it: rm -r $dir, and try again"
 fi
 mv -f -- "$stamp.new" "$stamp"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing for a kind of work:
-#   tools/install_dependencies.sh build|test|model|oracle…
+#   tools/install_dependencies.sh build|test|model|oracle|fuzz…
 # Only root installs, and nobody does when LONGFORMER_NO_INSTALL=1: then the one line to run is printed, exit 2.
 # Programs that are already there in another way (a newer cmake in PATH) count. Elsewhere than on Debian nothing is
 # checked: the build itself will name what is missing.
@@ -36,12 +36,17 @@ missing_for() {
       have python3 || echo python3
       ;;
     model) find_python 8 pip >/dev/null || echo python3-pip ;;
+    fuzz)
+      for package in clang-14 libclang-rt-14-dev libomp-14-dev; do
+        installed "$package" || echo "$package"
+      done
+      ;;
     oracle) find_python 10 venv ensurepip >/dev/null || echo python3-venv ;;
-    *) fail 2 "install_dependencies.sh knows build, test, model and oracle, not \"$1\"" ;;
+    *) fail 2 "install_dependencies.sh knows build, test, model, oracle and fuzz, not \"$1\"" ;;
   esac
 }
 
-(($# > 0)) || fail 2 "name what to install for: build, test, model or oracle"
+(($# > 0)) || fail 2 "name what to install for: build, test, model, oracle or fuzz"
 missing=()
 if have dpkg-query && have apt-get; then
   for group in "$@"; do

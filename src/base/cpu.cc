@@ -66,9 +66,7 @@ std::optional<double> quota_v1(const fs::path& group) {
 template <typename Quota>
 std::optional<double> smallest_quota(const fs::path& mount, const std::string& group, Quota quota) {
   fs::path relative = fs::path(group).relative_path();
-  for (const fs::path& part : relative) {
-    if (part == "..") relative.clear();
-  }
+  if (std::find(relative.begin(), relative.end(), "..") != relative.end()) relative.clear();
   std::optional<double> smallest;
   for (;;) {
     if (const auto cores = quota(mount / relative); cores && (!smallest || *cores < *smallest)) {

@@ -52,7 +52,7 @@ class Builder : public nlohmann::json_sax<Json> {
 
   bool parse_error(size_t offset, const std::string&,
                    const nlohmann::detail::exception& error) override {
-    throw_at(place_, offset, "is not valid JSON: " + json_reason(error));
+    throw_at(place_, json_offset(offset), "is not valid JSON: " + json_reason(error));
   }
 
  private:
@@ -108,7 +108,11 @@ class Builder : public nlohmann::json_sax<Json> {
 
 }  // namespace
 
-void check_json_depth(std::string_view text, const std::string& place) {
+void check_json_text(std::string_view text, const std::string& place) {
+  // The JSON library takes a NUL byte for the end of its input.
+  if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    throw_at(place, nul, "is not valid JSON: a NUL byte");
+  }
   size_t depth = 0;
   bool in_string = false;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -130,6 +134,8 @@ void check_json_depth(std::string_view text, const std::string& place) {
     }
   }
 }
+
+size_t json_offset(size_t bytes_read) noexcept { return bytes_read == 0 ? 0 : bytes_read - 1; }
 
 std::string json_reason(const std::exception& error) {
   // "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error while parsing
@@ -167,7 +173,7 @@ Json parse_json(std::string_view text, const std::string& place, DuplicateKeys d
     throw Error(ErrorCode::kInvalidFile,
                 "JSON is larger than " + std::to_string(kMaxJsonBytes) + " bytes", place);
   }
-  check_json_depth(text, place);
+  check_json_text(text, place);
   Builder builder(place, duplicates);
   Json::sax_parse(text, &builder);
   return builder.take();

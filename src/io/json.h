@@ -19,9 +19,13 @@ inline constexpr uint64_t kMaxJsonValues = 4'000'000;  // in one document
 // object.
 Json parse_json(std::string_view text, const std::string& place, DuplicateKeys duplicates);
 
-// Throws kInvalidFile with the offset of the first bracket that is nested deeper than
-// kMaxJsonDepth.
-void check_json_depth(std::string_view text, const std::string& place);
+// Throws kInvalidFile with the offset of a NUL byte, or of the first bracket that is nested deeper
+// than kMaxJsonDepth.
+void check_json_text(std::string_view text, const std::string& place);
+
+// The offset of the byte that the JSON library stumbled over, from the number of bytes it had read
+// by then.
+size_t json_offset(size_t bytes_read) noexcept;
 
 // The reason inside an exception of the JSON library, short and without a piece of the file.
 std::string json_reason(const std::exception& error);

@@ -1,6 +1,4 @@
-// Reader. The header comes from anywhere: it is read as a stream of events into a fixed structure,
-// so that memory is bounded by the tensors it describes, and every rule is checked before a view is
-// made.
+// Reader: every rule of the format is checked before a view is made.
 #include "io/safetensors.h"
 
 #include <algorithm>
@@ -16,9 +14,9 @@ namespace longformer::io {
 namespace {
 
 constexpr size_t kLengthBytes = 8;
-[[noreturn]] void refuse(const std::string& place, const std::string& rule,
-                         ErrorCode code = ErrorCode::kInvalidFile) {
-  throw Error(code, rule, place);
+
+[[noreturn]] void refuse(const std::string& place, const std::string& rule) {
+  throw Error(ErrorCode::kInvalidFile, rule, place);
 }
 
 std::string in_quotes(std::string_view name) { return short_value(Json(std::string(name))); }

@@ -166,7 +166,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
   bool parse_error(size_t offset, const std::string&,
                    const nlohmann::detail::exception& error) override {
-    refuse(place_ + ": byte " + std::to_string(kHeaderOffset + offset),
+    refuse(place_ + ": byte " + std::to_string(kHeaderOffset + json_offset(offset)),
            "the header is not valid JSON: " + json_reason(error));
   }
 
@@ -283,7 +283,7 @@ SafetensorsHeader read_safetensors_header(std::string_view text, const std::stri
     refuse(place + ": byte " + std::to_string(kHeaderOffset),
            "the header must be a JSON object that begins with '{'");
   }
-  check_json_depth(text, place);
+  check_json_text(text, place);
   HeaderReader reader(place);
   nlohmann::json::sax_parse(text, &reader);
   return reader.take();

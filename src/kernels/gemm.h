@@ -1,9 +1,10 @@
-// Every matrix product of the project, over oneDNN. This is the only file that sees it.
+// Every matrix product of the project, over oneDNN, which gemm.cc, products.* and isa.cc alone see.
 //
-// Operands are dense and row-major. Each call runs on the calling thread alone and must come from a ThreadPool thread.
-// The bits of an output row depend on that row of the first operand and on the second operand, never on how many rows
-// there are, where the row stands, or which thread runs it (tests/kernels/gemm_test.cc). Where the library's kernels do
-// not give that, rows are computed in multiples of row_quantum() with the tail padded in scratch.
+// Operands are dense and row-major. Each call runs on the calling thread alone and must come from a
+// ThreadPool thread. The bits of an output row depend on that row of the first operand and on the
+// second operand, never on how many rows there are, where the row stands, or which thread runs it
+// (tests/kernels/gemm_test.cc). Where the library's kernels do not give that, rows are computed in
+// multiples of row_quantum() with the tail padded in scratch.
 #pragma once
 
 #include <cstdint>
@@ -41,9 +42,11 @@ enum class Accumulate { kNo, kYes };
 void matmul_nn(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c,
                Accumulate accumulate = Accumulate::kNo);
 
-// Rows are computed in multiples of this (1 on AVX-512).
+// Rows are computed in multiples of this (1 on AVX-512, 16 below), padded inside where the caller
+// has fewer.
 int64_t row_quantum();
-// oneDNN's name of the implementation chosen for y[rows, out] = x[rows, in]·Wᵀ, e.g. "brg:avx512_core"; for tests and `info`.
+// oneDNN's name of the implementation chosen for y[rows, out] = x[rows, in]·Wᵀ, e.g.
+// "brg:avx512_core"; for tests and `info`.
 std::string linear_implementation(int64_t rows, int64_t out_features, int64_t in_features);
 std::string matmul_implementation(int64_t m, int64_t n, int64_t k, bool transposed_b);
 std::string library_version();  // "oneDNN 2.6.3"

@@ -38,11 +38,13 @@ class Cutter {
   }
 
  private:
-  // The first token of the next piece: the last white space in the second half of the budget, else
-  // the last border between two tokens.
+  // The first token of the next piece: the last white space in the second half of an equal share,
+  // else the last border between two tokens.
   int64_t place(const Sentence& sentence) const {
-    const int64_t last = sentence.token_begin + budget_;
-    const int64_t half = sentence.token_begin + budget_ / 2;
+    const int64_t pieces = (sentence.tokens() + budget_ - 1) / budget_;
+    const int64_t share = (sentence.tokens() + pieces - 1) / pieces;
+    const int64_t last = sentence.token_begin + share;
+    const int64_t half = sentence.token_begin + share / 2;
     int64_t border = 0;
     for (int64_t token = last; token > half; --token) {
       if (!separable(sentence, token)) continue;

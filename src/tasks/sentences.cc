@@ -193,7 +193,7 @@ class Splitter {
     const int64_t below = position + 1;
     if (starts_item(below) || is_heading(below)) return true;
     const int64_t width = position - line_begin_;
-    return width <= kTitleBytes && indent(below) > indent(line_begin_);
+    return width <= kTitleBytes && indent(below) > indent(line_begin_) && !has_marker(line_begin_);
   }
 
   int64_t indent(int64_t line) const {
@@ -209,14 +209,17 @@ class Splitter {
     return i > line && i - line <= 6 && is_blank_byte(at(i));
   }
 
-  // "- x", "* x", "12. x", "3) x", "(b) x", "    --option"
+  // An option of a command, "    --all", or what has_marker() says.
   bool starts_item(int64_t line) const {
-    int64_t i = line;
-    while (is_blank_byte(at(i))) ++i;
+    const int64_t i = line + indent(line);
+    return has_marker(line) || (i > line && at(i) == '-' && !is_space_byte(at(i + 1)));
+  }
+
+  // "- x", "* x", "12. x", "3) x", "(b) x"
+  bool has_marker(int64_t line) const {
+    int64_t i = line + indent(line);
     const char c = at(i);
-    if (c == '-' || c == '*' || c == '+') {
-      return is_blank_byte(at(i + 1)) || (c == '-' && i > line && !is_space_byte(at(i + 1)));
-    }
+    if (c == '-' || c == '*' || c == '+') return is_blank_byte(at(i + 1));
     const CodePoint wide =
         i < paragraph_.end ? decode_at(text_, static_cast<size_t>(i)) : CodePoint{};
     if (wide.value == 0x2022 || wide.value == 0x25E6 || wide.value == 0x25AA ||

@@ -35,7 +35,7 @@ std::vector<Window> plan_windows(int64_t tokens, int64_t capacity, int64_t overl
 }
 
 int64_t window_overlap(int64_t capacity, int64_t reach) {
-  return std::min(std::max(capacity / kOverlapShare, reach), (capacity - 1) / 2);
+  return std::min(std::max(capacity / kOverlapShare, reach), capacity / kLargestOverlapShare);
 }
 
 }  // namespace longformer::tasks

@@ -25,9 +25,9 @@ struct Window {
 std::vector<Window> plan_windows(int64_t tokens, int64_t capacity, int64_t overlap);
 
 // The overlap for a model: an eighth of its capacity, or the longest reach of its attention where
-// that is more (a token at the seam then still sees half of that reach on either side); always less
-// than half the capacity.
+// that is more, but at most a quarter, so that reading in windows costs at most a third more.
 inline constexpr int64_t kOverlapShare = 8;
+inline constexpr int64_t kLargestOverlapShare = 4;
 int64_t window_overlap(int64_t capacity, int64_t reach);
 
 }  // namespace longformer::tasks

@@ -69,8 +69,9 @@ void AddedTokenMatcher::split(std::string_view text, std::vector<Split>& out) co
   const auto push = [&out](size_t begin, size_t end, int32_t id) {
     if (begin < end) out.push_back({begin, end, id});
   };
-  size_t covered = 0;    // end of the last split
-  size_t run_begin = 0;  // white space measured last, so that overlapping matches do not measure it again
+  size_t covered = 0;  // end of the last split
+  size_t run_begin =
+      0;  // white space measured last, so that overlapping matches do not measure it again
   size_t run_end = 0;
   for (size_t at = 0; !patterns_.empty() && (at = find_first_byte(text, at)) < text.size();) {
     const Trie::Match match = trie_.longest(Trie::kRoot, text.substr(at));
@@ -85,7 +86,8 @@ void AddedTokenMatcher::split(std::string_view text, std::vector<Split>& out) co
     if (pattern.single_word && (ends_with_word(text, begin) || starts_with_word(text, end))) {
       continue;
     }
-    if (pattern.lstrip) begin = std::max(space_before(text, begin, std::min(begin, covered)), covered);
+    if (pattern.lstrip)
+      begin = std::max(space_before(text, begin, std::min(begin, covered)), covered);
     if (pattern.rstrip) {
       if (end < run_begin || end >= run_end) {
         run_begin = end;
@@ -105,8 +107,8 @@ AddedTokens::AddedTokens(const std::vector<AddedToken>& tokens, const Normalizer
                          const std::function<int32_t(std::string_view)>& model_id,
                          const std::function<bool(int64_t)>& is_model_id,
                          const std::string& place) {
-  // The reference's order: a special token is matched as first given, before the others, while flags of a repeated
-  // content are those given last.
+  // The reference's order: a special token is matched as first given, before the others, while
+  // flags of a repeated content are those given last.
   std::vector<const AddedToken*> order;
   for (const AddedToken& token : tokens) {
     if (token.special && !token.content.empty() && special_.insert(token.content).second) {

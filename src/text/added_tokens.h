@@ -1,5 +1,6 @@
-// Added tokens: strings that become one token wherever they occur, before anything else is done. Those with
-// normalized = false are searched in the raw text, the others in the normalised text between them.
+// Added tokens: strings that become one token wherever they occur, before anything else is done.
+// Those with normalized = false are searched in the raw text, the others in the normalised text
+// between them.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct AddedToken {
   bool lstrip = false;       // absorbs the white space to its left
   bool rstrip = false;       // and to its right
   bool normalized = true;
-  bool special = false;      // left out by decode(skip_special_tokens)
+  bool special = false;  // left out by decode(skip_special_tokens)
   bool operator==(const AddedToken&) const = default;
 };
 
@@ -44,8 +45,9 @@ class AddedTokenMatcher {
   };
   explicit AddedTokenMatcher(std::vector<Pattern> patterns);
   bool empty() const { return patterns_.empty(); }
-  // Replaces `out` by the splits of valid UTF-8, empty ones left out. They cover the text, in order; where a token that
-  // starts with white space follows one with rstrip they overlap, as in the reference.
+  // Replaces `out` by the splits of valid UTF-8, empty ones left out. They cover the text, in
+  // order; where a token that starts with white space follows one with rstrip they overlap, as in
+  // the reference.
   void split(std::string_view text, std::vector<Split>& out) const;
 
  private:
@@ -58,9 +60,10 @@ class AddedTokenMatcher {
 
 class AddedTokens {
  public:
-  // Ids as the reference gives them: a token of the model keeps its id, any other gets the next free one from
-  // `model_size` (its number of entries) on. `model_id` returns -1 for a token that the model lacks, `is_model_id`
-  // tells ids that it uses. Throws kInvalidFile at `place` when such an id is taken.
+  // Ids as the reference gives them: a token of the model keeps its id, any other gets the next
+  // free one from `model_size` (its number of entries) on. `model_id` returns -1 for a token that
+  // the model lacks, `is_model_id` tells ids that it uses. Throws kInvalidFile at `place` when such
+  // an id is taken.
   AddedTokens(const std::vector<AddedToken>& tokens, const Normalizer& normalizer,
               int64_t model_size, const std::function<int32_t(std::string_view)>& model_id,
               const std::function<bool(int64_t)>& is_model_id, const std::string& place);

@@ -15,8 +15,9 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 // The reference cleans each token after its space was put before it, in this order.
 void clean_up(std::string& token) {
   static constexpr std::pair<std::string_view, std::string_view> kRules[] = {
-      {" .", "."},     {" ?", "?"},      {" !", "!"},   {" ,", ","},     {" ' ", "'"},    {" n't", "n't"},
-      {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
+      {" .", "."},   {" ?", "?"},     {" !", "!"},     {" ,", ","},
+      {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},   {" do not", " don't"},
+      {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
   };
   for (const auto& [from, to] : kRules) replace_all(token, from, to);
 }

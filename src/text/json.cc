@@ -36,8 +36,8 @@ class Builder : public nlohmann::json_sax<Json> {
   bool binary(binary_t&) override { return false; }
 
   bool start_object(std::size_t) override {
-    if (vocabulary_ != nullptr && stack_.size() == 2 && keys_[0] == "model" && keys_[1] == "vocab" &&
-        !in_vocabulary_) {
+    if (vocabulary_ != nullptr && stack_.size() == 2 && keys_[0] == "model" &&
+        keys_[1] == "vocab" && !in_vocabulary_) {
       in_vocabulary_ = true;
       return true;
     }
@@ -55,14 +55,16 @@ class Builder : public nlohmann::json_sax<Json> {
 
   bool key(string_t& v) override {
     if (in_vocabulary_) {
-      if (v.size() > kMaxTokenBytes) fail(entry_name() + " is longer than " + limit(kMaxTokenBytes));
+      if (v.size() > kMaxTokenBytes)
+        fail(entry_name() + " is longer than " + limit(kMaxTokenBytes));
       vocabulary_->emplace_back(std::move(v), 0);
       if (vocabulary_->size() > static_cast<size_t>(kMaxVocabulary)) {
         fail("more than " + std::to_string(kMaxVocabulary) + " vocabulary entries");
       }
       return true;
     }
-    if (stack_.back()->contains(v)) fail("the key \"" + printable(v) + "\" occurs twice in an object");
+    if (stack_.back()->contains(v))
+      fail("the key \"" + printable(v) + "\" occurs twice in an object");
     keys_.back() = std::move(v);
     return true;
   }
@@ -119,8 +121,9 @@ class Builder : public nlohmann::json_sax<Json> {
   Vocabulary* vocabulary_;
   std::string place_;
   Json root_;
-  std::vector<Json*> stack_;        // open containers; an open one is the last element of its parent, so it stays put
-  std::vector<std::string> keys_;   // the current key of each
+  std::vector<Json*>
+      stack_;  // open containers; an open one is the last element of its parent, so it stays put
+  std::vector<std::string> keys_;  // the current key of each
   bool in_vocabulary_ = false;
 };
 
@@ -227,7 +230,8 @@ void check_vocabulary(const Vocabulary& vocabulary, const std::string& place) {
     used[index] = true;
     if (!tokens.insert(token).second) {
       throw Error(ErrorCode::kInvalidFile,
-                  "the vocabulary has two entries for the token of id " + std::to_string(id), place);
+                  "the vocabulary has two entries for the token of id " + std::to_string(id),
+                  place);
     }
   }
 }

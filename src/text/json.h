@@ -1,4 +1,5 @@
-// JSON of tokenizer files: bounded in size and depth before anything is built, without recursion, duplicate keys refused.
+// JSON of tokenizer files: bounded in size and depth before anything is built, without recursion,
+// duplicate keys refused.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +13,14 @@ namespace longformer::text {
 
 using Json = nlohmann::json;
 
-// The object at model.vocab goes straight into `vocabulary` where that is given (a DOM of two million entries would be
-// many times as large) and is null in the result. Throws kInvalidFile at `place` with the byte offset.
+// The object at model.vocab goes straight into `vocabulary` where that is given (a DOM of two
+// million entries would be many times as large) and is null in the result. Throws kInvalidFile at
+// `place` with the byte offset.
 Json parse_json(std::string_view text, uint64_t max_bytes, const std::string& place,
                 Vocabulary* vocabulary = nullptr);
 
-// Members of an object, with kInvalidFile at `place` that names the member where it is absent or of another type.
-// Strings longer than kMaxTokenBytes are refused.
+// Members of an object, with kInvalidFile at `place` that names the member where it is absent or of
+// another type. Strings longer than kMaxTokenBytes are refused.
 class JsonObject {
  public:
   JsonObject(const Json& json, std::string name, std::string place);

@@ -57,7 +57,8 @@ void lowercase(Characters& characters) {
   if (!out.empty()) characters.swap(out);
 }
 
-// A decomposed character. `leads` tells the first of its source character from those that are inserted.
+// A decomposed character. `leads` tells the first of its source character from those that are
+// inserted.
 struct Part {
   char32_t code;
   uint8_t rank;
@@ -89,7 +90,8 @@ bool is_decomposed(const Characters& characters) {
       last = 0;
       continue;
     }
-    if (c.code - kHangulBase < kHangulCount || !unicode::decomposition(c.code).empty()) return false;
+    if (c.code - kHangulBase < kHangulCount || !unicode::decomposition(c.code).empty())
+      return false;
     const uint8_t rank = unicode::combining_rank(c.code);
     if (rank != 0 && rank < last) return false;
     last = rank;
@@ -97,8 +99,9 @@ bool is_decomposed(const Characters& characters) {
   return true;
 }
 
-// NFD. The reference keeps, with each reordered part, whether it was inserted, and then hands out the places of the
-// source characters in order: a leading part takes the next place, an inserted one that of the part before it.
+// NFD. The reference keeps, with each reordered part, whether it was inserted, and then hands out
+// the places of the source characters in order: a leading part takes the next place, an inserted
+// one that of the part before it.
 void decompose(Characters& characters) {
   if (is_decomposed(characters)) return;
   std::vector<Part> parts;
@@ -141,12 +144,24 @@ bool Normalizer::has(NormalizerStep step) const {
 void Normalizer::apply(Characters& characters) const {
   for (const NormalizerStep step : steps_) {
     switch (step) {
-      case NormalizerStep::kCleanText: clean_text(characters); break;
-      case NormalizerStep::kPadCjk: pad_cjk(characters); break;
-      case NormalizerStep::kDecompose: decompose(characters); break;
-      case NormalizerStep::kRemoveNonspacing: remove(unicode::kNonspacing, characters); break;
-      case NormalizerStep::kRemoveMarks: remove(unicode::kMark, characters); break;
-      case NormalizerStep::kLowercase: lowercase(characters); break;
+      case NormalizerStep::kCleanText:
+        clean_text(characters);
+        break;
+      case NormalizerStep::kPadCjk:
+        pad_cjk(characters);
+        break;
+      case NormalizerStep::kDecompose:
+        decompose(characters);
+        break;
+      case NormalizerStep::kRemoveNonspacing:
+        remove(unicode::kNonspacing, characters);
+        break;
+      case NormalizerStep::kRemoveMarks:
+        remove(unicode::kMark, characters);
+        break;
+      case NormalizerStep::kLowercase:
+        lowercase(characters);
+        break;
     }
   }
 }

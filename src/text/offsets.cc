@@ -1,4 +1,5 @@
-// Byte offsets to code points or UTF-16 units: one count every 64 bytes, so that offsets need no order.
+// Byte offsets to code points or UTF-16 units. The units before every 64th byte are counted once,
+// so that offsets need no order and each costs at most one block.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -11,61 +12,93 @@
 namespace longformer::text {
 namespace {
 
-constexpr size_t kStride = 64;
+constexpr size_t kBlock = 64;
 
-// Start of the first character at or after a multiple of kStride, and the units before it.
-struct Mark {
-  size_t byte;
-  int64_t units;
-};
+bool continues(char c) { return (static_cast<uint8_t>(c) & 0xC0) == 0x80; }
+
+// Units of valid UTF-8; a character counts where it starts.
+int64_t count_units(std::string_view text, OffsetUnit unit) {
+  int64_t units = 0;
+  for (const char c : text) units += !continues(c);
+  if (unit == OffsetUnit::kUtf16) {
+    for (const char c : text) units += static_cast<uint8_t>(c) >= 0xF0;
+  }
+  return units;
+}
+
+[[noreturn]] void refuse() {
+  throw Error(ErrorCode::kInvalidArgument,
+              "an offset to convert must lie in the text, on the border of a character");
+}
 
 class UnitIndex {
  public:
   UnitIndex(std::string_view text, OffsetUnit unit) : text_(text), unit_(unit) {
-    marks_.reserve(text.size() / kStride + 1);
+    before_.reserve(text.size() / kBlock + 1);
     int64_t units = 0;
-    size_t at = 0;
-    while (true) {
-      while (marks_.size() * kStride <= at) marks_.push_back({at, units});
-      if (at == text.size()) break;
-      units += advance(at);
+    for (size_t at = 0; at <= text.size(); at += kBlock) {
+      before_.push_back(units);
+      units += count_units(text.substr(at, kBlock), unit);
     }
   }
 
-  int64_t units_before(int64_t offset) const {
-    if (offset < 0 || static_cast<uint64_t>(offset) > text_.size()) fail();
-    const auto target = static_cast<size_t>(offset);
-    Mark mark = marks_[target / kStride];
-    if (mark.byte > target) fail();
-    while (mark.byte < target) mark.units += advance(mark.byte);
-    if (mark.byte != target) fail();
-    return mark.units;
+  int64_t units_before(size_t offset) const {
+    if (offset < text_.size() && continues(text_[offset])) refuse();
+    const size_t block = offset / kBlock;
+    return before_[block] + count_units(text_.substr(block * kBlock, offset % kBlock), unit_);
   }
 
  private:
-  int64_t advance(size_t& at) const {
-    const utf8::Step step = utf8::step(text_, at);
-    at += step.length;
-    return unit_ == OffsetUnit::kUtf16 && step.valid && step.length == 4 ? 2 : 1;
-  }
-  [[noreturn]] static void fail() {
-    throw Error(ErrorCode::kInvalidArgument,
-                "an offset to convert must lie in the text, on the border of a character");
-  }
-
   std::string_view text_;
   OffsetUnit unit_;
-  std::vector<Mark> marks_;
+  std::vector<int64_t> before_;
 };
+
+// Text that is not UTF-8: one unit for each maximal bad subsequence. Rare, so all positions are
+// simply listed.
+class BadTextIndex {
+ public:
+  BadTextIndex(std::string_view text, OffsetUnit unit) : units_(text.size() + 1, -1) {
+    int64_t units = 0;
+    for (size_t at = 0; at < text.size();) {
+      units_[at] = units;
+      const utf8::Step step = utf8::step(text, at);
+      units += unit == OffsetUnit::kUtf16 && step.length == 4 ? 2 : 1;
+      at += step.length;
+    }
+    units_[text.size()] = units;
+  }
+
+  int64_t units_before(size_t offset) const {
+    if (units_[offset] < 0) refuse();
+    return units_[offset];
+  }
+
+ private:
+  std::vector<int64_t> units_;
+};
+
+template <class Index>
+void convert(std::string_view text, OffsetUnit unit, std::vector<Offset>& offsets) {
+  const Index index(text, unit);
+  const auto convert_one = [&](int64_t& offset) {
+    if (offset < 0 || static_cast<uint64_t>(offset) > text.size()) refuse();
+    offset = index.units_before(static_cast<size_t>(offset));
+  };
+  for (Offset& offset : offsets) {
+    convert_one(offset.begin);
+    convert_one(offset.end);
+  }
+}
 
 }  // namespace
 
 void convert_offsets(std::string_view text, OffsetUnit unit, std::vector<Offset>& offsets) {
   if (unit == OffsetUnit::kByte || offsets.empty()) return;
-  const UnitIndex index(text, unit);
-  for (Offset& offset : offsets) {
-    offset.begin = index.units_before(offset.begin);
-    offset.end = index.units_before(offset.end);
+  if (utf8::valid_prefix(text) == text.size()) {
+    convert<UnitIndex>(text, unit, offsets);
+  } else {
+    convert<BadTextIndex>(text, unit, offsets);
   }
 }
 

@@ -24,8 +24,8 @@ struct PostTemplate {
   static PostTemplate bert(int64_t cls, int64_t sep);
 };
 
-// Throws at `place` for templates that lose or repeat a text (kInvalidFile, kUnsupported), or whose ids are not below
-// vocabulary_size.
+// Throws at `place` for templates that lose or repeat a text (kInvalidFile, kUnsupported), or whose
+// ids are not below vocabulary_size.
 void check_template(const PostTemplate& post, int64_t vocabulary_size, const std::string& place);
 
 }  // namespace longformer::text

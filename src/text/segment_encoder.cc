@@ -13,8 +13,8 @@ struct SegmentEncoder::Scratch {
   Characters characters;
   std::vector<WordRange> words;
   std::vector<WordPiece::Piece> pieces;
-  std::string bytes;               // of a word, or of normalised text
-  std::vector<uint32_t> sources;   // index of the character that each of `bytes` belongs to
+  std::string bytes;              // of a word, or of normalised text
+  std::vector<uint32_t> sources;  // index of the character that each of `bytes` belongs to
   std::vector<Split> splits;
 
   void append_bytes(size_t index) {

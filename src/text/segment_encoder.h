@@ -1,8 +1,8 @@
 // One text through all stages but the template: added tokens, normaliser, pre-tokeniser, model.
 //
-// Runs of plain ASCII between white space and punctuation take a short way that computes no alignment; everything else
-// goes character by character. Both give the same result: no step of a normaliser acts across ASCII white space or
-// punctuation.
+// Runs of plain ASCII between white space and punctuation take a short way that computes no
+// alignment; everything else goes character by character. Both give the same result: no step of a
+// normaliser acts across ASCII white space or punctuation.
 #pragma once
 
 #include <string_view>
@@ -29,7 +29,8 @@ class SegmentEncoder {
   enum class AsciiKind : uint8_t { kWord, kSpace, kPunctuation, kOther };
   struct Scratch;
 
-  void encode_ascii_runs(std::string_view text, size_t offset, Scratch& scratch, Encoding& out) const;
+  void encode_ascii_runs(std::string_view text, size_t offset, Scratch& scratch,
+                         Encoding& out) const;
   void encode_ascii_word(std::string_view word, size_t offset, Scratch& scratch,
                          Encoding& out) const;
   void encode_general(std::string_view text, size_t offset, Scratch& scratch, Encoding& out) const;
@@ -40,9 +41,9 @@ class SegmentEncoder {
   const Normalizer& normalizer_;
   PreTokenizer pretokenizer_;
   const WordPiece& model_;
-  bool ascii_runs_;          // the short way exists
-  AsciiKind kinds_[256];     // of bytes; kOther: not ASCII, or dropped by the normaliser
-  char mapped_[256];         // normalised form of the bytes of kind kWord
+  bool ascii_runs_;       // the short way exists
+  AsciiKind kinds_[256];  // of bytes; kOther: not ASCII, or dropped by the normaliser
+  char mapped_[256];      // normalised form of the bytes of kind kWord
 };
 
 }  // namespace longformer::text

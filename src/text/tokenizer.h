@@ -10,7 +10,8 @@
 
 namespace longformer::text {
 
-// Contents of the tokenizer files of a model directory (files are read by io). tokenizer_json wins where present.
+// Contents of the tokenizer files of a model directory (files are read by io). tokenizer_json wins
+// where present.
 struct TokenizerFiles {
   std::optional<std::string> tokenizer_json;
   std::optional<std::string> vocab_txt;
@@ -29,8 +30,9 @@ struct Offset {
 struct Encoding {
   std::vector<int64_t> ids;
   std::vector<int64_t> type_ids;
-  std::vector<Offset> offsets;       // bytes of the original text, half-open; (0, 0) for special tokens of the template
-  std::vector<int8_t> sequence;      // 0: first text, 1: second, -1: added by the template
+  // Bytes of the original text, half-open; (0, 0) for special tokens of the template.
+  std::vector<Offset> offsets;
+  std::vector<int8_t> sequence;  // 0: first text, 1: second, -1: added by the template
   size_t size() const { return ids.size(); }
 };
 
@@ -40,23 +42,26 @@ struct EncodeSettings {
 
 class Tokenizer {
  public:
-  // Throws kInvalidFile (file and rule) for broken files, kUnsupported naming a component type that this version lacks.
+  // Throws kInvalidFile (file and rule) for broken files, kUnsupported naming a component type that
+  // this version lacks.
   static Tokenizer load(const TokenizerFiles& files);
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();
 
-  // Invalid UTF-8 is replaced by U+FFFD, one for each maximal bad subsequence; offsets stay those of the original bytes.
-  // Never truncates or pads. Thread-safe.
+  // Invalid UTF-8 is replaced by U+FFFD, one for each maximal bad subsequence; offsets stay those
+  // of the original bytes. Never truncates or pads. Thread-safe.
   Encoding encode(std::string_view text, const EncodeSettings& settings = {}) const;
-  Encoding encode_pair(std::string_view first, std::string_view second, const EncodeSettings& settings = {}) const;
-  // Wraps ids without special tokens in the model's template: what encode() would add around one text.
-  std::vector<int64_t> special_prefix() const;   // e.g. {101}
-  std::vector<int64_t> special_suffix() const;   // e.g. {102}
+  Encoding encode_pair(std::string_view first, std::string_view second,
+                       const EncodeSettings& settings = {}) const;
+  // Wraps ids without special tokens in the model's template: what encode() would add around one
+  // text.
+  std::vector<int64_t> special_prefix() const;  // e.g. {101}
+  std::vector<int64_t> special_suffix() const;  // e.g. {102}
 
-  int64_t vocabulary_size() const;                          // largest id + 1, added tokens included
+  int64_t vocabulary_size() const;  // largest id + 1, added tokens included
   std::optional<int64_t> id(std::string_view token) const;
-  const std::string& token(int64_t id) const;               // throws kInvalidArgument outside the vocabulary
+  const std::string& token(int64_t id) const;  // throws kInvalidArgument outside the vocabulary
   std::string decode(const std::vector<int64_t>& ids, bool skip_special_tokens = true) const;
 
  private:
@@ -65,7 +70,8 @@ class Tokenizer {
   std::unique_ptr<const Impl> impl_;
 };
 
-// Converts byte offsets of `text` to another unit, in place. Offsets must lie on character borders and need no order.
+// Converts byte offsets of `text` to another unit, in place. Offsets must lie on character borders
+// and need no order.
 enum class OffsetUnit { kByte, kCodePoint, kUtf16 };
 void convert_offsets(std::string_view text, OffsetUnit unit, std::vector<Offset>& offsets);
 

@@ -1,4 +1,5 @@
-// Reads tokenizer.json. Its truncation and padding are ignored: the engine never cuts or pads by itself.
+// Reads tokenizer.json. Its truncation and padding are ignored: the engine never cuts or pads by
+// itself.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -28,7 +29,8 @@ void read_normalizer(const Json& json, const std::string& name, const std::strin
     settings.clean_text = part.boolean("clean_text");
     settings.handle_chinese_chars = part.boolean("handle_chinese_chars");
     settings.lowercase = part.boolean("lowercase");
-    if (part.find("strip_accents") != nullptr) settings.strip_accents = part.boolean("strip_accents");
+    if (part.find("strip_accents") != nullptr)
+      settings.strip_accents = part.boolean("strip_accents");
     const std::vector<NormalizerStep> bert = bert_steps(settings);
     steps.insert(steps.end(), bert.begin(), bert.end());
   } else if (type == "Sequence") {
@@ -88,8 +90,7 @@ TemplatePiece read_template_piece(const JsonObject& part, const Json& specials) 
   const char* kind = is_text ? "Sequence" : "SpecialToken";
   const JsonObject inner(part.object(kind), part.member(kind), place);
   const std::string id = inner.string("id");
-  piece.type_id =
-      template_number(Json(inner.natural("type_id")), inner.member("type_id"), place);
+  piece.type_id = template_number(Json(inner.natural("type_id")), inner.member("type_id"), place);
   if (is_text) {
     if (id != "A" && id != "B") inner.fail("id", "must be A or B");
     piece.kind = id == "A" ? TemplatePiece::Kind::kFirst : TemplatePiece::Kind::kSecond;

@@ -1,8 +1,8 @@
 // Strings to numbers by walking bytes: vocabularies and added tokens.
 //
-// Built once from sorted keys in time linear in their bytes (no hashing: a hostile vocabulary cannot make it slow). The
-// children of a node are neighbours in breadth-first order, so a node is a range of labels; nodes with many children get
-// a table of 256 entries.
+// Built once from sorted keys in time linear in their bytes (no hashing: a hostile vocabulary
+// cannot make it slow). The children of a node are neighbours in breadth-first order, so a node is
+// a range of labels; nodes with many children get a table of 256 entries.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,8 @@ class Trie {
     int32_t value = kNoValue;
     size_t length = 0;
   };
-  // The longest key that is a prefix of `text`, walking from `node`; value kNoValue where there is none.
+  // The longest key that is a prefix of `text`, walking from `node`; value kNoValue where there is
+  // none.
   Match longest(uint32_t node, std::string_view text) const {
     Match best;
     for (size_t i = 0; i < text.size(); ++i) {

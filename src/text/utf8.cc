@@ -9,7 +9,8 @@ Step step(std::string_view text, size_t at) {
   const auto lead = static_cast<uint8_t>(text[at]);
   if (lead < 0x80) return {1, true};
   size_t length = 0;
-  uint8_t low = 0x80;  // bounds of the second byte: they exclude overlong forms, surrogates and > U+10FFFF
+  uint8_t low =
+      0x80;  // bounds of the second byte: they exclude overlong forms, surrogates and > U+10FFFF
   uint8_t high = 0xBF;
   if (lead >= 0xC2 && lead <= 0xDF) {
     length = 2;

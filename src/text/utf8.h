@@ -68,7 +68,8 @@ Step step(std::string_view text, size_t at);
 // Length of the longest valid prefix.
 size_t valid_prefix(std::string_view text);
 
-// A copy in which each maximal bad subsequence is U+FFFD, and the way back to positions of the original.
+// A copy in which each maximal bad subsequence is U+FFFD, and the way back to positions of the
+// original.
 class Repaired {
  public:
   explicit Repaired(std::string_view text);

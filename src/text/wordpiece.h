@@ -1,5 +1,5 @@
-// The WordPiece model: greedy longest prefix in the vocabulary, continuations under a prefix ("##"). If any position
-// fails, or the word is too long, the whole word is the unknown token.
+// The WordPiece model: greedy longest prefix in the vocabulary, continuations under a prefix
+// ("##"). If any position fails, or the word is too long, the whole word is the unknown token.
 #pragma once
 
 #include <cstdint>

@@ -46,8 +46,22 @@ bool tile_counts(const AttentionPlan& plan, const QueryTile& tile, int64_t r, in
          !is_excluded(plan, tile, key);
 }
 
-// counts[i][j]: how often query row i counts key row j in one group, both rows of the batch.
-using Counts = std::map<std::pair<int64_t, int64_t>, int64_t>;
+// How often query row i counts key row j in one group, both rows of the batch.
+class Counts {
+ public:
+  explicit Counts(const AttentionPlan& plan)
+      : rows_(plan.rows), counts_(static_cast<size_t>(plan.rows * plan.rows)) {}
+  // j may be -1, a key row that no token owns: at() then throws.
+  void add(int64_t i, int64_t j, int64_t n = 1) {
+    counts_.at(j < 0 ? counts_.size() : static_cast<size_t>(i * rows_ + j)) +=
+        static_cast<uint8_t>(n);
+  }
+  bool operator==(const Counts&) const = default;
+
+ private:
+  int64_t rows_;
+  std::vector<uint8_t> counts_;
+};
 
 void count_tile(const AttentionPlan& plan, const QueryTile& tile,
                 const std::vector<int64_t>& owners, Counts& counts) {
@@ -59,12 +73,12 @@ void count_tile(const AttentionPlan& plan, const QueryTile& tile,
     const bool zero = plan.pattern.masked_query == MaskedQuery::kZero;
     if (zero && plan.valid_row[static_cast<size_t>(i)] == 0) continue;
     for (const int32_t key : group.global_key_rows[static_cast<size_t>(tile.sequence)]) {
-      ++counts[{i, owners[static_cast<size_t>(key)]}];
+      counts.add(i, owners[static_cast<size_t>(key)]);
     }
     for (int32_t n = tile.first_range; n < tile.first_range + tile.range_count; ++n) {
       const KeyRange& range = plan.ranges[static_cast<size_t>(n)];
       for (int64_t key = range.begin; key < range.end; ++key) {
-        if (tile_counts(plan, tile, r, key)) ++counts[{i, owners[static_cast<size_t>(key)]}];
+        if (tile_counts(plan, tile, r, key)) counts.add(i, owners[static_cast<size_t>(key)]);
       }
     }
   }
@@ -75,7 +89,7 @@ void count_globals(const AttentionPlan& plan, Counts& counts) {
     for (const int64_t i : global.rows) {
       for (const Interval& block : global.blocks) {
         for (int64_t j = block.begin; j < block.end; ++j) {
-          if (plan.valid_row[static_cast<size_t>(j)] != 0) ++counts[{i, j}];
+          if (plan.valid_row[static_cast<size_t>(j)] != 0) counts.add(i, j);
         }
       }
     }
@@ -83,13 +97,13 @@ void count_globals(const AttentionPlan& plan, Counts& counts) {
 }
 
 Counts expected_counts(const AttentionPlan& plan, int64_t head) {
-  Counts counts;
+  Counts counts(plan);
   for (size_t s = 0; s < plan.pattern.lengths.size(); ++s) {
     const int64_t base = plan.sequence_begin[s];
     for (int64_t i = 0; i < plan.pattern.lengths[s]; ++i) {
       for (int64_t j = 0; j < plan.pattern.lengths[s]; ++j) {
         const int64_t n = count(plan.pattern, static_cast<int64_t>(s), head, i, j);
-        if (n != 0) counts[{base + i, base + j}] = n;
+        if (n != 0) counts.add(base + i, base + j, n);
       }
     }
   }
@@ -104,7 +118,7 @@ TEST(PlanCoverage, EveryAllowedPairExactlyOnceAndNoOther) {
     const AttentionPlan plan = compile(pattern);
     ASSERT_EQ(plan.head_group.size(), static_cast<size_t>(pattern.heads));
     for (size_t g = 0; g < plan.groups.size(); ++g) {
-      Counts actual;
+      Counts actual(plan);
       const std::vector<int64_t> owners = key_owners(plan, plan.groups[g]);
       for (const QueryTile& tile : plan.tiles) {
         if (tile.group == static_cast<int32_t>(g)) count_tile(plan, tile, owners, actual);

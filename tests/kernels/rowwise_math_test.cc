@@ -161,7 +161,10 @@ TEST(RowwiseMath, ActivationsAreWithinTheirStatedErrors) {
         if (std::abs(x[i]) <= 8) near = std::max(near, error);
         far = std::max(far, error / std::abs(x[i]));
       }
-      EXPECT_LE(near, 5e-7) << static_cast<int>(activation);
+      const double limit = activation == Activation::kGelu   ? 4e-7
+                           : activation == Activation::kTanh ? 1e-7
+                                                             : 8e-7;
+      EXPECT_LE(near, limit) << static_cast<int>(activation);
       EXPECT_LE(far, 2e-7) << static_cast<int>(activation);
       ::testing::Test::RecordProperty(
           "activation_" + std::to_string(static_cast<int>(activation)) + "_" + target,
@@ -186,7 +189,7 @@ TEST(RowwiseMath, ActivationsAddTheBiasAndKeepNan) {
           if (std::isnan(sum)) {
             EXPECT_TRUE(std::isnan(y[i]));
           } else {
-            ASSERT_NEAR(y[i], exact(activation, sum), 5e-7);
+            ASSERT_NEAR(y[i], exact(activation, sum), 8e-7);
           }
         }
         for (size_t i = 3 * cols; i < y.size(); ++i) ASSERT_EQ(y[i], 77.0f) << "wrote past the end";

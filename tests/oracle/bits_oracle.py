@@ -98,11 +98,12 @@ def embed_bits(options, rng: np.random.Generator, folder: Path, scratch: Path, t
 
 
 def one_case(options, report: common.Report, seed: int) -> None:
-    """Even seeds are Longformer, odd ones BERT."""
+    """Even seeds are Longformer, odd ones BERT; one case in six has texts over several blocks of keys."""
     rng = np.random.default_rng(seed)
     family = "bert" if seed % 2 else "longformer"
-    lengths = rng.integers(1, int(rng.choice([20, 150, 400])), DOCUMENTS)
-    config = random_cases.random_config(rng, family, int(max(*lengths, 16)), small=bool(rng.random() < 0.3))
+    longest = [20, 150, 150, 400, 400, 2400][int(rng.integers(6))]
+    lengths = rng.integers(1, longest, DOCUMENTS)
+    config = random_cases.random_config(rng, family, int(max(*lengths, 16)), small=longest > 400)
     model = random_cases.random_model(rng, family, config)
     with common.Scratch(options, f"bits_{seed}") as scratch:
         folder = scratch.path / "model"

@@ -33,6 +33,14 @@ def parser(description: str, cases: int) -> argparse.ArgumentParser:
     return result
 
 
+def default_model() -> Path | None:
+    """Where the default model lies, if it has been made."""
+    script = Path(__file__).resolve().parents[2] / "tools" / "default_model.sh"
+    result = subprocess.run([str(script), "--directory"], capture_output=True, text=True, check=False)
+    folder = Path(result.stdout.strip()) if result.returncode == 0 else None
+    return folder if folder and (folder / "config.json").is_file() else None
+
+
 def run_command(binary: str, *arguments: object, allowed: tuple[int, ...] = (0,),
                 timeout: float = 300.0) -> subprocess.CompletedProcess:
     """Runs the command; raises CommandFailed with the end of its standard error."""
@@ -109,7 +117,7 @@ class Report:
             self.passed += 1
             return
         self.failed += 1
-        print(f"FAILED {self.title} seed {seed}: {what}")
+        print(f"FAILED {self.title} seed {seed}, {what}")
         for line in wrong[:6]:
             print(f"  {line}")
         print(f"  again: {sys.executable} {sys.argv[0]} --binary {self.options.binary} "

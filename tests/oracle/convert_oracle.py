@@ -170,7 +170,8 @@ def default_model_case(options, report: common.Report, seed: int) -> None:
 
 def main() -> int:
     options = common.parser(__doc__.splitlines()[0], cases=20)
-    options.add_argument("--default-model", type=Path, help="the converted default model's directory")
+    options.add_argument("--default-model", type=Path, default=common.default_model(),
+                         help="a converted model; default: the default model where it is made")
     options.add_argument("--source", type=Path, help="convert this BERT checkpoint too")
     options = options.parse_args()
     report = common.Report("convert", options)
@@ -180,7 +181,7 @@ def main() -> int:
         convert_case(options, report, options.seed, options.source)
     if options.default_model:
         default_model_case(options, report, options.seed)
-    return report.finish()
+    return report.finish(f" ({'with' if options.default_model else 'without'} the default model)")
 
 
 if __name__ == "__main__":

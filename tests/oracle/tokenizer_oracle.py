@@ -2,7 +2,7 @@
 """`longformer tokenize --json` beside the fast reference tokenizer: ids, tokens and code-point offsets.
 
 Each case is one kind of tokenizer and 500 random strings; then every code point, the manual pages of the machine,
-and, with --default-model, the tokenizer of that directory.
+and both with the tokenizer of the default model where it is made.
 """
 
 from __future__ import annotations
@@ -72,10 +72,13 @@ def run_tokenize(binary: str, model: Path, files: list[Path]) -> tuple[dict[str,
     return {line["file"]: line for line in lines}, result.stderr.decode("utf-8", "replace").strip()
 
 
-def difference(got: dict, want, text: str) -> str | None:
-    """The first token where two encodings part, with the text around it."""
+def difference(got: dict, want, tokens: dict[int, str], text: str) -> str | None:
+    """The first token where two encodings part, with the text around it.
+
+    `tokens` are those of the vocabulary: the reference's own list shows added tokens as the text spells them.
+    """
     fields = [list(got["input_ids"]), list(got["tokens"]), [tuple(pair) for pair in got["offsets"]]]
-    wanted = [want.ids, want.tokens, [tuple(pair) for pair in want.offsets]]
+    wanted = [want.ids, [tokens[i] for i in want.ids], [tuple(pair) for pair in want.offsets]]
     if fields == wanted:
         return None
     mine, theirs = list(zip(*fields)), list(zip(*wanted))
@@ -90,6 +93,7 @@ def compare_texts(options, report: common.Report, seed: int, kind: str, model: P
                   texts: dict[Path, str]) -> None:
     """Tokenizes files in batches and compares each with its text; counts every text as a case."""
     files = list(texts)
+    tokens = {index: token for token, index in tokenizer.get_vocab().items()}
     for start in range(0, len(files), 1000):
         batch = files[start:start + 1000]
         try:
@@ -99,7 +103,7 @@ def compare_texts(options, report: common.Report, seed: int, kind: str, model: P
             continue
         for file, want in zip(batch, tokenizer.encode_batch([texts[file] for file in batch])):
             line = lines.get(str(file))
-            wrong = difference(line, want, texts[file]) if line else f"no line; notices: {notices[:200]}"
+            wrong = difference(line, want, tokens, texts[file]) if line else f"no line; notices: {notices[:200]}"
             report.add(seed, f"{kind}, {file.name}", [wrong] if wrong else [])
 
 
@@ -139,7 +143,8 @@ def manual_pages(count: int) -> dict[Path, str]:
 
 def main() -> int:
     options = common.parser(__doc__.splitlines()[0], cases=20)
-    options.add_argument("--default-model", type=Path, help="a model directory with tokenizer.json")
+    options.add_argument("--default-model", type=Path, default=common.default_model(),
+                         help="a model directory with tokenizer.json; default: the default model where it is made")
     options = options.parse_args()
     report = common.Report("tokenizer", options)
     vocabulary = random_text.build_vocabulary(random_text.system_text(), 6000)
@@ -167,7 +172,8 @@ def main() -> int:
             for what, texts in (("every code point", sweep), ("manual pages", pages)):
                 compare_texts(options, report, options.seed, f"{what}, default model", options.default_model,
                               tokenizer, texts)
-    return report.finish(f" ({len(pages)} manual pages)")
+    model = "with" if options.default_model else "without"
+    return report.finish(f" ({len(pages)} manual pages, {model} the default model)")
 
 
 if __name__ == "__main__":

@@ -75,8 +75,8 @@ TEST(Windows, ImpossibleOverlapsAreRefused) {
 
 TEST(Windows, OverlapOfAModel) {
   EXPECT_EQ(window_overlap(4094, 256), 511);  // an eighth
-  EXPECT_EQ(window_overlap(510, 128), 128);   // the reach is longer
-  EXPECT_EQ(window_overlap(510, 510), 254);   // full attention: less than half
+  EXPECT_EQ(window_overlap(510, 100), 100);   // the reach is longer
+  EXPECT_EQ(window_overlap(510, 510), 127);   // full attention: a quarter
   EXPECT_EQ(window_overlap(1, 1), 0);
 }
 

@@ -1,0 +1,61 @@
+// A long model from a short one, and a model in another precision. File to file, tensor by tensor,
+// by name: no network is built but for the check at the end.
+//
+// Long models. The result is a Longformer that computes what the short model computes wherever its
+// window covers the text and the text is no longer than the position period. Sources: the recipe of
+// the Longformer paper (2020), section 5, with the row rule of each family:
+//   BERT   positions start at row 0, Longformer's at pad_token_id + 1; with p = pad_token_id, P =
+//   period, o = old rows:
+//          rows 0 … p = o[0], row p + 1 + k = o[k mod P], N + p + 1 rows in all.
+// query, key and value serve as *_global too.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "longformer/encoder.h"
+#include "tensor/dtype.h"
+
+namespace longformer {
+
+struct LongModelSettings {
+  int64_t max_tokens = 0;                  // N, special tokens included
+  int64_t attention_window = 0;            // two-sided width, the same in each layer
+  std::optional<int64_t> position_period;  // P; default: all rows of the source
+  std::optional<int64_t> cls_token_id;     // written to config.json where known
+  std::optional<int64_t> sep_token_id;
+  LoadOptions load;  // threads of the check
+};
+
+struct ConvertReport {
+  int64_t tensors = 0;  // written
+  std::vector<std::string>
+      dropped;  // tensors of the source that the result has no place for (task heads)
+  std::vector<std::string> files;  // tokenizer and module files that went along
+  int64_t checked_tokens = 0;      // length of the text that both models read
+  double largest_difference = 0;   // between their hidden states, all layers
+};
+
+// Largest difference of a hidden state that the check lets pass (float32 rounding of another order
+// of sums).
+inline constexpr double kConvertTolerance = 1e-4;
+
+// Writes `destination`, which must not exist or be empty: config.json, model.safetensors, tokenizer
+// files without truncation, padding or a shorter length, pooling modules, licence. Then both models
+// read one random text and must agree. Nothing is left behind on an error. Throws kUnsupported for
+// families and position kinds that have no recipe, kInvalidArgument for settings out of range,
+// kInvalidFile for broken sources, kInternal when the two models differ.
+ConvertReport convert_to_long(const std::filesystem::path& source,
+                              const std::filesystem::path& destination,
+                              const LongModelSettings& settings);
+
+// The same model with its floating-point tensors stored as F32, BF16 or F16. Other tensors and all
+// other files stay. Throws kInvalidArgument for other types, kInvalidFile naming a tensor whose
+// values F16 cannot hold.
+ConvertReport convert_dtype(const std::filesystem::path& source,
+                            const std::filesystem::path& destination, DType dtype);
+
+}  // namespace longformer

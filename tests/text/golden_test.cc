@@ -1,0 +1,100 @@
+// What the reference tokenizer gave (tools/tokenizer_goldens.py): ids, type ids, offsets in three
+// units, decoded text.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "text/tokenizer.h"
+
+namespace longformer::text {
+namespace {
+
+using Json = nlohmann::json;
+
+Tokenizer load(const Json& line) {
+  const auto file = [&](const char* key) -> std::optional<std::string> {
+    if (!line["files"].contains(key)) return std::nullopt;
+    return line["files"][key].get<std::string>();
+  };
+  TokenizerFiles files;
+  files.tokenizer_json = file("tokenizer_json");
+  files.vocab_txt = file("vocab_txt");
+  files.tokenizer_config = file("tokenizer_config");
+  files.special_tokens_map = file("special_tokens_map");
+  files.added_tokens = file("added_tokens");
+  files.place = line["name"];
+  return Tokenizer::load(files);
+}
+
+Json in_unit(const Json& line, const Encoding& encoding, OffsetUnit unit) {
+  Json result = Json::array();
+  for (size_t i = 0; i < encoding.size(); ++i) {
+    std::vector<Offset> one = {encoding.offsets[i]};
+    if (encoding.sequence[i] >= 0) {
+      convert_offsets(line[encoding.sequence[i] == 0 ? "a" : "b"].get<std::string>(), unit, one);
+    }
+    result.push_back({one[0].begin, one[0].end});
+  }
+  return result;
+}
+
+void check_encoding(const Tokenizer& tokenizer, const Json& line) {
+  EncodeSettings settings;
+  settings.add_special_tokens = line.value("special", true);
+  const auto a = line["a"].get<std::string>();
+  const Encoding encoding = line.contains("b")
+                                ? tokenizer.encode_pair(a, line["b"].get<std::string>(), settings)
+                                : tokenizer.encode(a, settings);
+  EXPECT_EQ(Json(encoding.ids), line["ids"]);
+  EXPECT_EQ(Json(encoding.type_ids), line["types"]);
+  ASSERT_EQ(encoding.offsets.size(), encoding.size());
+  ASSERT_EQ(encoding.sequence.size(), encoding.size());
+  if (line.contains("sequence")) {
+    EXPECT_EQ(Json(std::vector<int>(encoding.sequence.begin(), encoding.sequence.end())),
+              line["sequence"]);
+  }
+  EXPECT_EQ(in_unit(line, encoding, OffsetUnit::kByte), line["bytes"]);
+  // Left out where they equal the bytes.
+  EXPECT_EQ(in_unit(line, encoding, OffsetUnit::kCodePoint), line.value("chars", line["bytes"]));
+  EXPECT_EQ(in_unit(line, encoding, OffsetUnit::kUtf16), line.value("utf16", line["bytes"]));
+}
+
+class Golden : public testing::TestWithParam<const char*> {};
+
+TEST_P(Golden, EqualsTheReference) {
+  std::ifstream file(std::string(LONGFORMER_TEST_DATA) + "/text/" + GetParam() + ".jsonl");
+  ASSERT_TRUE(file);
+  std::map<std::string, Tokenizer> tokenizers;
+  std::string text;
+  size_t cases = 0;
+  for (size_t number = 1; std::getline(file, text); ++number) {
+    SCOPED_TRACE(std::string(GetParam()) + ".jsonl:" + std::to_string(number));
+    const Json line = Json::parse(text);
+    if (line.contains("files")) {
+      tokenizers.emplace(line["name"], load(line));
+      continue;
+    }
+    const Tokenizer& tokenizer = tokenizers.at(line["use"]);
+    ++cases;
+    if (line.contains("decode")) {
+      const auto ids = line["decode"].get<std::vector<int64_t>>();
+      EXPECT_EQ(tokenizer.decode(ids), line["text"].get<std::string>());
+      EXPECT_EQ(tokenizer.decode(ids, false), line["text_all"].get<std::string>());
+    } else {
+      check_encoding(tokenizer, line);
+    }
+  }
+  EXPECT_GT(cases, 40u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, Golden,
+                         testing::Values("uncased", "normalizers", "added_tokens", "decode",
+                                         "directories"),
+                         [](const auto& file) { return std::string(file.param); });
+
+}  // namespace
+}  // namespace longformer::text
