@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "attention/align.h"
 #include "attention/global_forward.h"
 #include "base/limits.h"
 #include "base/thread_pool.h"
@@ -17,14 +18,9 @@
 namespace longformer {
 namespace {
 
-constexpr int64_t kRowAlign = 8;    // rows of a product: few distinct shapes
 constexpr int64_t kPackRows = 256;  // rows of one packing task
 constexpr int64_t kCacheLine = 16;  // floats
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
-
-int64_t round_up(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 // Floats that gathered global columns of one chunk take: keys, then values.
 int64_t gathered_floats(int64_t columns, int64_t head_dim) {

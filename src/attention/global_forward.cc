@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "attention/align.h"
 #include "base/thread_pool.h"
 #include "kernels/gemm.h"
 #include "kernels/rowwise.h"
@@ -14,14 +15,9 @@
 namespace longformer {
 namespace {
 
-constexpr int64_t kRowAlign = 8;
 constexpr size_t kPartialBytes = size_t{32}
                                  << 20;  // of one wave of jobs, unless one job alone needs more
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
-
-int64_t round_up(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 // Up to kQueryRows global queries of one sequence, all heads.
 struct Job {

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "attention/align.h"
 #include "base/limits.h"
 #include "longformer/error.h"
 
@@ -14,10 +15,6 @@ namespace {
 
 // Key rows stay below this, so that position + window fits into 32 bits.
 constexpr int64_t kMaxKeyRows = std::numeric_limits<int32_t>::max() - 2 * kMaxSequence;
-
-int64_t round_up(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 // Where one residue class of a sequence lies among the key rows of a group. The hull reaches from
 // the first to the last valid key; everything that decides bits is counted from hull_begin, so that

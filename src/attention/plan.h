@@ -4,11 +4,14 @@
 // Key rows. Keys and values of one head lie as [key_rows][head_dim]. Heads with the same dilation
 // form a group; inside a group the tokens of a sequence are stored in residue order (i mod d, then
 // i div d), so a dilated window is a plain one. Each residue class starts at a multiple of
-// kKeyAlign and is followed by zero rows up to one, so a tile may read a rounded span. Rows of keys
-// that are not valid hold zeros: a masked value is never multiplied, not even by zero.
+// kKeyAlign and is followed by zero rows up to one, so a tile may read a rounded span (with masked
+// tokens in front, enough of them to round the part from the first to the last valid key). Rows of
+// keys that are not valid hold zeros: a masked value is never multiplied, not even by zero.
 //
 // Bits. Query tiles, key spans and the grouping of partial sums depend on a sequence alone (its
-// length, valid range, globals), never on its neighbours, the number of threads or the load.
+// length, valid range, globals), never on its neighbours, the number of threads or the load. All of
+// them are counted from the first valid token, and row blocks are also cut behind the last one:
+// masked tokens around a sequence change nothing between the two.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +21,12 @@
 
 namespace longformer {
 
-inline constexpr int64_t kKeyAlign = 32;       // key spans are multiples of this
-inline constexpr int64_t kStripKeys = 2048;    // longest key range of one softmax strip
-inline constexpr int64_t kGlobalBlock = 1024;  // keys of one partial sum of a global row
-inline constexpr int64_t kQueryRows = 64;      // queries of a tile
-inline constexpr int64_t kShortQueryRows =
-    16;  // the same where the valid part is at most kShortLength tokens
-inline constexpr int64_t kShortLength = 256;
+inline constexpr int64_t kKeyAlign = 32;        // key spans are multiples of this
+inline constexpr int64_t kStripKeys = 2048;     // longest key range of one softmax strip
+inline constexpr int64_t kGlobalBlock = 1024;   // keys of one partial sum of a global row
+inline constexpr int64_t kQueryRows = 64;       // queries of a tile
+inline constexpr int64_t kShortLength = 256;    // first to last valid token of a short sequence
+inline constexpr int64_t kShortQueryRows = 16;  // queries of a tile of a short sequence
 
 // Keys [begin, end) of a group's key rows. `full`: every query of the tile counts every key of the
 // range.

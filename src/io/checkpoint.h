@@ -50,9 +50,11 @@ struct Resolution {
 
 // Matches names: wrapper prefixes ("module.", "model.") and base prefixes (e.g. "bert.") are
 // stripped where that makes names match, LayerNorm.gamma/beta renamed, buffers (position_ids, …)
-// ignored. A fallback that is used counts as converted ("query -> query_global"). Throws
-// kInvalidFile naming the tensors for a missing core tensor (with the prefixes that were tried) or
-// a wrong shape (both shapes).
+// ignored. The report: `loaded` and `missing` hold names as expected, in that order; `unexpected`
+// names of the checkpoint, sorted with numbers as numbers; `converted` what served as a fallback
+// ("query -> query_global", not in `loaded`) or was renamed ("….gamma -> ….weight", also in
+// `loaded`). Throws kInvalidFile naming the tensors for a missing core tensor (with the prefixes
+// that were tried), a wrong shape (both shapes), two tensors that would serve as one (both names).
 Resolution resolve_names(const Checkpoint& checkpoint, const std::vector<ExpectedTensor>& expected,
                          const std::vector<std::string>& base_prefixes);
 

@@ -99,7 +99,10 @@ PackedMatrix PackedMatrix::pack(const float* weight, int64_t out_features, int64
     dnnl::memory source(stored, cpu_engine(), const_cast<float*>(weight));
     impl->memory = dnnl::memory(layout, cpu_engine());
     impl->bytes = layout.get_size();
-    dnnl::reorder(source, impl->memory).execute(thread.stream(), source, impl->memory);
+    auto making = lock_creation();
+    dnnl::reorder pack(source, impl->memory);
+    making.unlock();
+    pack.execute(thread.stream(), source, impl->memory);
     thread.stream().wait();
   });
   PackedMatrix packed;

@@ -103,6 +103,12 @@ SharedCache& shared_cache() {
   return cache;
 }
 
+std::shared_ptr<const Product> look_up(SharedCache& cache, const ProductKey& key) {
+  const std::lock_guard lock(cache.mutex);
+  const auto found = cache.products.find(key);
+  return found == cache.products.end() ? nullptr : found->second;
+}
+
 BoundProduct bind(std::shared_ptr<const Product> product) {
   BoundProduct bound;
   bound.product = std::move(product);
@@ -161,7 +167,13 @@ const dnnl::engine& cpu_engine() {
   return engine;
 }
 
+std::unique_lock<std::mutex> lock_creation() {
+  static std::mutex mutex;
+  return std::unique_lock(mutex);
+}
+
 memory::desc linear_weight_layout(int64_t out_features, int64_t in_features) {
+  const auto making = lock_creation();
   const ProductKey key{Form::kLinear, kReferenceRows, out_features, in_features};
   return onednn::guarded("choosing a weight layout",
                          [&] { return describe(key, weight_desc(key)).weights_desc(); });
@@ -169,14 +181,11 @@ memory::desc linear_weight_layout(int64_t out_features, int64_t in_features) {
 
 std::shared_ptr<const Product> find_product(const ProductKey& key) {
   SharedCache& cache = shared_cache();
-  {
-    const std::lock_guard lock(cache.mutex);
-    if (const auto found = cache.products.find(key); found != cache.products.end()) {
-      return found->second;
-    }
-  }
-  // Made outside the lock: it takes up to a quarter of a millisecond. Two threads may make the
-  // same; the first one stays.
+  if (auto found = look_up(cache, key)) return found;
+  // Threads that want the same new shape at the same moment wait for one to make it; others look up
+  // meanwhile.
+  const auto making = lock_creation();
+  if (auto found = look_up(cache, key)) return found;
   auto made = onednn::guarded("creating a matrix product", [&] { return make_product(key); });
   const std::lock_guard lock(cache.mutex);
   if (cache.products.size() >= kMaxCachedProducts) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -91,6 +92,8 @@ class ThreadState {
 };
 
 const dnnl::engine& cpu_engine();
+// Held while a primitive or its description is made: one thread makes what several want.
+std::unique_lock<std::mutex> lock_creation();
 // The layout that every kLinear product with these sizes reads: what the library picks itself for
 // 128 rows.
 dnnl::memory::desc linear_weight_layout(int64_t out_features, int64_t in_features);

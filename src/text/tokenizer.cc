@@ -14,33 +14,35 @@
 namespace longformer::text {
 namespace {
 
-// Tokens by id. An id that nothing uses has an empty slot that is not `used`.
-struct TokenTable {
-  std::vector<std::string> tokens;
-  std::vector<bool> used;
-
-  void set(int32_t id, std::string token) {
-    const auto index = static_cast<size_t>(id);
-    if (index >= tokens.size()) {
-      tokens.resize(index + 1);
-      used.resize(index + 1);
-    }
-    tokens[index] = std::move(token);
-    used[index] = true;
+// Tokens by id; ids may have gaps, so an id costs four bytes and only a token costs a string.
+class TokenTable {
+ public:
+  explicit TokenTable(Vocabulary vocabulary) : entries_(std::move(vocabulary)) {
+    for (size_t i = 0; i < entries_.size(); ++i) place(entries_[i].second, i);
   }
+
+  int64_t size() const { return static_cast<int64_t>(places_.size()); }  // largest id + 1
   bool has(int64_t id) const {
-    return id >= 0 && static_cast<uint64_t>(id) < used.size() && used[static_cast<size_t>(id)];
+    return id >= 0 && id < size() && places_[static_cast<size_t>(id)] >= 0;
   }
-};
+  const std::string& token(int64_t id) const {
+    return entries_[static_cast<size_t>(places_[static_cast<size_t>(id)])].first;
+  }
+  void set(int32_t id, const std::string& token) {
+    place(id, entries_.size());
+    entries_.emplace_back(token, id);
+  }
 
-TokenTable make_table(const Vocabulary& vocabulary) {
-  TokenTable table;
-  int32_t largest = -1;
-  for (const auto& [token, id] : vocabulary) largest = std::max(largest, id);
-  table.tokens.reserve(static_cast<size_t>(largest + 1));
-  for (const auto& [token, id] : vocabulary) table.set(id, token);
-  return table;
-}
+ private:
+  void place(int32_t id, size_t entry) {
+    const auto index = static_cast<size_t>(id);
+    if (index >= places_.size()) places_.resize(index + 1, -1);
+    places_[index] = static_cast<int32_t>(entry);
+  }
+
+  Vocabulary entries_;
+  std::vector<int32_t> places_;  // index into entries_, -1 where the id is unused
+};
 
 TokenizerSpec read_spec(const TokenizerFiles& files) {
   if (files.tokenizer_json) {
@@ -57,10 +59,11 @@ TokenizerSpec read_spec(const TokenizerFiles& files) {
 struct Tokenizer::Impl {
   explicit Impl(TokenizerSpec spec)
       : normalizer(std::move(spec.normalizer)),
-        table(make_table(spec.vocabulary)),
         model(spec.vocabulary, spec.model, spec.place),
+        model_size(static_cast<int64_t>(spec.vocabulary.size())),
+        table(std::move(spec.vocabulary)),
         added(
-            spec.added_tokens, normalizer, static_cast<int64_t>(spec.vocabulary.size()),
+            spec.added_tokens, normalizer, model_size,
             [this](std::string_view token) { return model.id(token); },
             [this](int64_t id) { return table.has(id); }, spec.place),
         encoder(added, normalizer, spec.pretokenizer, model),
@@ -68,7 +71,7 @@ struct Tokenizer::Impl {
     for (const auto& [token, token_id] : added.ids()) table.set(token_id, token);
     post =
         spec.bert_template ? bert_template(*spec.bert_template, spec.place) : std::move(spec.post);
-    check_template(post, static_cast<int64_t>(table.tokens.size()), spec.place);
+    check_template(post, table.size(), spec.place);
   }
 
   int32_t id(std::string_view token) const {
@@ -127,8 +130,9 @@ struct Tokenizer::Impl {
   }
 
   Normalizer normalizer;
-  TokenTable table;
   WordPiece model;
+  int64_t model_size;  // entries of the model's own vocabulary
+  TokenTable table;
   AddedTokens added;
   SegmentEncoder encoder;  // refers to the members above
   Decoder decoder;
@@ -182,9 +186,7 @@ std::vector<int64_t> Tokenizer::special_suffix() const {
   return ids;
 }
 
-int64_t Tokenizer::vocabulary_size() const {
-  return static_cast<int64_t>(impl_->table.tokens.size());
-}
+int64_t Tokenizer::vocabulary_size() const { return impl_->table.size(); }
 
 std::optional<int64_t> Tokenizer::id(std::string_view token) const {
   const int32_t id = impl_->id(token);
@@ -198,14 +200,14 @@ const std::string& Tokenizer::token(int64_t id) const {
                 "no token has the id " + std::to_string(id) + "; the vocabulary has ids below " +
                     std::to_string(vocabulary_size()) + ", some may be unused");
   }
-  return impl_->table.tokens[static_cast<size_t>(id)];
+  return impl_->table.token(id);
 }
 
 std::string Tokenizer::decode(const std::vector<int64_t>& ids, bool skip_special_tokens) const {
   std::vector<std::string> tokens;
   for (const int64_t id : ids) {
     if (!impl_->table.has(id)) continue;  // as in the reference
-    const std::string& token = impl_->table.tokens[static_cast<size_t>(id)];
+    const std::string& token = impl_->table.token(id);
     if (skip_special_tokens && impl_->added.is_special(token)) continue;
     tokens.push_back(token);
   }

@@ -47,6 +47,10 @@ Vocabulary read_lines(std::string_view text, const std::string& place) {
     throw Error(ErrorCode::kInvalidFile,
                 "larger than the limit of " + std::to_string(kMaxTokenizerBytes) + " bytes", place);
   }
+  if (std::count(text.begin(), text.end(), '\n') > kMaxVocabulary) {
+    throw Error(ErrorCode::kInvalidFile, "more than " + std::to_string(kMaxVocabulary) + " lines",
+                place);
+  }
   const size_t valid = utf8::valid_prefix(text);
   if (valid != text.size()) {
     throw Error(ErrorCode::kInvalidFile, "not UTF-8 at byte " + std::to_string(valid), place);

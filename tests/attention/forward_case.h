@@ -15,7 +15,6 @@ struct ForwardInputs {
   int64_t head_dim = 0;
   std::vector<float> q, k, v, global_q, global_k, global_v;  // [rows][heads][head_dim]
 
-  // Every tensor with its rows [begin, end) only, `row` floats each.
   template <typename Function>
   void for_each(Function function) {
     for (std::vector<float>* tensor : {&q, &k, &v, &global_q, &global_k, &global_v}) {

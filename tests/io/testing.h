@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -55,7 +56,7 @@ inline std::string slurp(const std::filesystem::path& path) {
 
 inline std::shared_ptr<const Storage> storage_of(const std::string& bytes) {
   std::vector<std::byte> copy(bytes.size());
-  std::memcpy(copy.data(), bytes.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(copy.data(), bytes.data(), bytes.size());
   return own_bytes(std::move(copy));
 }
 

@@ -70,6 +70,9 @@ def random_text(rng: np.random.Generator, vocabulary: list[str], added: list[str
                    for k in rng.choice(len(makers), int(rng.integers(1, 12)), p=weights / weights.sum()))
     if rng.random() < 0.2:
         text = unicodedata.normalize(str(rng.choice(["NFC", "NFD", "NFKC"])), text)
+    # A file with more control characters than one in ten is no text for the command.
+    controls = sum(ord(c) < 32 or ord(c) == 127 for c in text)
+    text += " letters" * max(0, controls - len(text) // 12)
     return text if text.strip() and not text.startswith("\ufeff") else "x" + text
 
 
