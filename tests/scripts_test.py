@@ -83,7 +83,7 @@ class ScriptsTest(unittest.TestCase):
         for name in ("CMakeLists.txt", "CMakePresets.json", "src/a.cc"):
             (self.tree / name).write_text("")
         for name, text in {"cmake": CMAKE, "python3": PYTHON, "dpkg-query": DPKG_QUERY, "apt-get": APT_GET,
-                           "ninja": "", "c++": "", "pkg-config": ""}.items():
+                           "ninja": "", "c++": ""}.items():
             self.program(self.tree / "bin" / name, text)
         self.program(self.tree / "command", COMMAND)
         self.package()

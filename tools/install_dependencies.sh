@@ -10,7 +10,7 @@ source "$root/tools/shell.sh"
 
 # ocl-icd-opencl-dev: the CMake file of libdnnl-dev asks for it, though it only recommends the package.
 readonly build_libraries=(libdnnl-dev ocl-icd-opencl-dev libhwy-dev nlohmann-json3-dev libcli11-dev libspdlog-dev
-  libfmt-dev zlib1g-dev libssl-dev libutf8proc-dev)
+  libfmt-dev zlib1g-dev libssl-dev)
 
 have() { command -v "$1" >/dev/null; }
 
@@ -25,7 +25,6 @@ missing_for() {
       find_cmake >/dev/null || echo cmake
       have ninja || echo ninja-build
       have c++ || echo g++
-      have pkg-config || echo pkg-config
       for package in "${build_libraries[@]}"; do
         installed "$package" || echo "$package"
       done

@@ -64,7 +64,11 @@ def split_description(text):
 
 
 def sha256(text):
-    return hashlib.sha256(text.encode()).hexdigest()
+    return sha256_bytes(text.encode())
+
+
+def sha256_bytes(data):
+    return hashlib.sha256(data).hexdigest()
 
 
 def _run(command, **options):

@@ -8,6 +8,7 @@
 #include "base/thread_pool.h"
 #include "io/checkpoint.h"
 #include "io/config.h"
+#include "kernels/isa.h"
 #include "models/encoder_batch.h"
 #include "models/family.h"
 #include "models/weights.h"
@@ -34,6 +35,7 @@ const NameReport& Encoder::names() const { return impl_->weights.names; }
 const std::shared_ptr<ThreadPool>& Encoder::pool() const { return impl_->pool; }
 
 Encoder Encoder::load(const std::filesystem::path& directory, const LoadOptions& options) {
+  kernels::apply_isa_limit_from_environment();
   if (!std::filesystem::is_directory(directory)) {
     throw Error(ErrorCode::kNotFound, "no such directory; give a directory with config.json and model.safetensors",
                 directory.string());

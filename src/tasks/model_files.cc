@@ -75,13 +75,20 @@ std::vector<Module> read_modules(const fs::path& root) {
       config.place());
 }
 
+// "pooling_mode": a name, or a list of one.
+Pooling named_pooling(const io::Config& config, const io::Json& mode) {
+  const io::Json& name = mode.is_array() && mode.size() == 1 ? mode[0] : mode;
+  if (!name.is_string()) refuse_mode(config, "\"pooling_mode\" with several values");
+  const std::optional<Pooling> pooling = pooling_from_name(name.get<std::string>());
+  if (!pooling) refuse_mode(config, "\"" + name.get<std::string>() + "\"");
+  return *pooling;
+}
+
 Pooling read_pooling_mode(const io::Config& config) {
   if (config.has("pooling_mode")) {
-    const std::vector<std::string> modes = config.strings("pooling_mode");
-    if (modes.size() != 1) refuse_mode(config, "\"pooling_mode\" with several values");
-    const std::optional<Pooling> pooling = pooling_from_name(modes[0]);
-    if (!pooling) refuse_mode(config, "\"" + modes[0] + "\"");
-    return *pooling;
+    const io::Json json =
+        io::parse_json(config.dump(), config.place(), io::DuplicateKeys::kLastWins);
+    return named_pooling(config, json["pooling_mode"]);
   }
   for (const char* other : {"pooling_mode_mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens",
                             "pooling_mode_lasttoken"}) {

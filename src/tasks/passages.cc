@@ -85,17 +85,26 @@ class Segmenter {
         cutter_(text, offsets, options.passage_tokens) {}
 
   Segmentation run() {
-    int64_t pending = 0;  // first sentence that no passage has taken
+    int64_t pending = 0;   // first sentence that no passage has taken
+    int64_t headings = 0;  // first sentence of the headings that end what waits
     for (const ByteRange& paragraph : split_paragraphs(text_)) {
       const int64_t begin = count();
       add_sentences(paragraph);
-      // Still a heading: the next paragraph takes it along.
-      if (tokens(begin, count()) < options_.heading_tokens &&
-          tokens(pending, count()) <= options_.passage_tokens / 2) {
-        continue;
+      const bool heading = tokens(begin, count()) < options_.heading_tokens;
+      if (tokens(pending, count()) > options_.passage_tokens) {
+        // Headings wait for their text, unless there is nothing but headings.
+        const int64_t end = headings > pending ? headings : begin;
+        if (headings > pending || tokens(pending, begin) > options_.passage_tokens / 2) {
+          group(pending, end);
+          pending = end;
+        }
       }
-      group(pending, count());
-      pending = count();
+      if (heading) continue;
+      headings = count();
+      if (tokens(pending, count()) >= options_.join_tokens) {
+        group(pending, count());
+        pending = count();
+      }
     }
     finish(pending);
     number_lines();

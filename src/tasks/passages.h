@@ -1,12 +1,11 @@
-// A document cut into passages: groups of consecutive sentences of one paragraph within a token
-// budget.
+// A document cut into passages: groups of consecutive sentences within a token budget.
 //
-// Paragraphs are separated by blank lines and form feeds. A paragraph of fewer than heading_tokens
-// tokens (a heading, a term, a page number) is read together with the paragraph below it, or, at
-// the end of a document, above it, where the budget allows: alone it has too few words to be found
-// for what stands below. A paragraph over the budget becomes several passages of about equal size;
-// a sentence over the budget (a log, a table) is cut into its lines, and a line over the budget at
-// white space, else between two tokens.
+// Paragraphs are separated by blank lines and form feeds. A passage ends with a paragraph wherever
+// that is possible: paragraphs are joined until a passage has join_tokens, because a line of a list
+// or a remark of ten words is easily taken for something else; a paragraph over the budget becomes
+// several passages of about equal size. A paragraph of fewer than heading_tokens tokens (a heading,
+// a term) is kept with what stands below it. A sentence over the budget (a log, a table) is cut
+// into its lines, and a line over the budget at white space, else between two tokens.
 //
 // Every byte of the document that is not white space lies in exactly one sentence and one passage;
 // so does every token that does not stand for white space alone. Linear in the length of the
@@ -23,12 +22,14 @@
 
 namespace longformer::tasks {
 
-inline constexpr int64_t kPassageTokens = 128;  // default budget, special tokens not counted
-inline constexpr int64_t kHeadingTokens = 8;
+inline constexpr int64_t kPassageTokens = 192;   // default budget, special tokens not counted
 inline constexpr int64_t kMinPassageTokens = 8;  // smallest budget
+inline constexpr int64_t kJoinShare = 2;         // by default, join_tokens is the budget over this
+inline constexpr int64_t kHeadingTokens = 8;
 
 struct PassageOptions {
   int64_t passage_tokens = kPassageTokens;
+  int64_t join_tokens = kPassageTokens / kJoinShare;
   int64_t heading_tokens = kHeadingTokens;
 };
 

@@ -114,6 +114,7 @@ void check_passage_tokens(const TextModel& model, const PassageOptions& options)
 PassageOptions passage_options(const TextModel& model, std::optional<int64_t> passage_tokens) {
   PassageOptions options;
   options.passage_tokens = passage_tokens.value_or(std::min(kPassageTokens, model.capacity()));
+  options.join_tokens = options.passage_tokens / kJoinShare;
   check_passage_tokens(model, options);
   return options;
 }

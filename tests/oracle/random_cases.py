@@ -237,7 +237,16 @@ def random_inputs(rng: np.random.Generator, config: transformers.PretrainedConfi
         inputs["token_type_ids"] = rng.integers(0, config.type_vocab_size, shape)
     if rng.random() < 0.25:
         inputs["position_ids"] = rng.integers(0, config.max_position_embeddings, shape)
+    if config.model_type == "longformer" and "attention_mask" in inputs and rng.random() < 0.15:
+        return _more_padding(inputs, pad, config.max_position_embeddings)
     return inputs
+
+
+def _more_padding(inputs: dict[str, np.ndarray], pad: int, extra: int) -> dict[str, np.ndarray]:
+    """Columns of padding behind every row: more than the position table has rows, which padding does not need."""
+    fillers = {"input_ids": pad, "position_ids": pad}
+    return {name: np.pad(value, ((0, 0), (0, extra)), constant_values=fillers.get(name, 0))
+            for name, value in inputs.items()}
 
 
 def describe(inputs: dict[str, np.ndarray]) -> str:

@@ -76,7 +76,7 @@ void check(std::string_view text, const std::vector<Offset>& tokens,
 }
 
 using Strings = std::vector<std::string>;
-constexpr PassageOptions kSmall{.passage_tokens = 12, .heading_tokens = 4};
+constexpr PassageOptions kSmall{.passage_tokens = 12, .join_tokens = 4, .heading_tokens = 4};
 
 TEST(Passages, ParagraphsAreSeparatedByBlankLinesAndFormFeeds) {
   const std::string text = "\n\na b c\nd\n  \t\ne f\r\n\r\ng\fh\n";
@@ -103,7 +103,8 @@ TEST(Passages, PiecesOfAParagraphAreOfEqualSize) {
   // 5 sentences of 5 tokens, budget 20: 10 + 15 or 15 + 10, not 20 + 5.
   std::string text;
   for (int i = 0; i < 5; ++i) text += "ww xx yy zz. ";
-  const auto s = segment(text, tokenize(text), {.passage_tokens = 20, .heading_tokens = 4});
+  const auto s =
+      segment(text, tokenize(text), {.passage_tokens = 20, .join_tokens = 4, .heading_tokens = 4});
   ASSERT_EQ(s.passages.size(), 2u);
   EXPECT_GE(s.passages[0].tokens(), 10);
   EXPECT_GE(s.passages[1].tokens(), 10);
@@ -120,6 +121,19 @@ TEST(Passages, HeadingsAreReadWithWhatStandsBelow) {
   EXPECT_EQ(s.passages[1].line_begin, 7);
   EXPECT_EQ(s.passages[1].line_end, 9);
   check(text, tokenize(text), kSmall);
+}
+
+TEST(Passages, ShortParagraphsAreJoinedWithinTheBudget) {
+  const PassageOptions options{.passage_tokens = 12, .join_tokens = 8, .heading_tokens = 3};
+  // 5 and 5: joined. 9: enough by itself. 5, then 9: over the budget, so apart.
+  const std::string text =
+      "One two three four.\n\nFive six seven eight.\n\nA b c d e f g h.\n\nIt is a remark.\n\n"
+      "Head\n\nA long line of eight words here.";
+  const auto s = segment(text, tokenize(text), options);
+  EXPECT_EQ(texts(text, s),
+            (Strings{"One two three four.\n\nFive six seven eight.", "A b c d e f g h.",
+                     "It is a remark.", "Head\n\nA long line of eight words here."}));
+  check(text, tokenize(text), options);
 }
 
 TEST(Passages, ADocumentOfHeadingsOnly) {
@@ -202,6 +216,7 @@ TEST(Passages, EveryByteAndTokenOnceInRandomTexts) {
     const int size = static_cast<int>(random() % 120);
     for (int i = 0; i < size; ++i) text += parts[random() % parts.size()];
     const PassageOptions options{.passage_tokens = 8 + static_cast<int64_t>(random() % 20),
+                                 .join_tokens = static_cast<int64_t>(random() % 30),
                                  .heading_tokens = static_cast<int64_t>(random() % 9)};
     check(text, tokenize(text), options);
     if (HasFatalFailure()) FAIL() << "round " << round;
