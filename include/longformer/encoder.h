@@ -17,12 +17,12 @@ class ThreadPool;
 
 // What a caller may want to know of a loaded model. Lengths are in tokens.
 struct EncoderInfo {
-  std::string model_type;             // "longformer", "bert"
+  std::string model_type;  // "longformer", "bert"
   int64_t vocab_size = 0;
   int64_t hidden_size = 0;
   int64_t layers = 0;
   int64_t heads = 0;
-  int64_t max_tokens = 0;             // longest sequence that the position table can serve
+  int64_t max_tokens = 0;  // longest sequence that the position table can serve
   int64_t type_vocab_size = 0;
   int64_t pad_token_id = 0;
   std::vector<int64_t> attention_window;  // two-sided width per layer; empty: full attention
@@ -39,14 +39,14 @@ struct NameReport {
 };
 
 struct LoadOptions {
-  int threads = 0;  // 0: what the affinity mask and the cgroup quota allow
+  int threads = 0;                   // 0: what the affinity mask and the cgroup quota allow
   std::shared_ptr<ThreadPool> pool;  // share one pool between models; overrides `threads`
   // Two-sided window per layer (one value: for all), instead of the checkpoint's. Longformer only.
   std::vector<int64_t> attention_window;
 };
 
-// A ragged batch: the sequences of `lengths` one after the other. Each vector below holds one entry a token, or is
-// empty for its default.
+// A ragged batch: the sequences of `lengths` one after the other. Each vector below holds one entry
+// a token, or is empty for its default.
 struct EncoderInput {
   std::vector<int64_t> lengths;
   std::vector<int64_t> input_ids;
@@ -72,7 +72,8 @@ struct EncoderOutput {
 class Encoder {
  public:
   // Reads config.json and the weights of `directory`.
-  // Throws Error when a file is missing or broken, a core tensor is absent, or the architecture is unknown.
+  // Throws Error when a file is missing or broken, a core tensor is absent, or the architecture is
+  // unknown.
   static Encoder load(const std::filesystem::path& directory, const LoadOptions& options = {});
 
   Encoder(Encoder&&) noexcept;
@@ -83,8 +84,9 @@ class Encoder {
   const NameReport& names() const;
   const std::shared_ptr<ThreadPool>& pool() const;
 
-  // Throws Error for ids outside the vocabulary, types outside the type table, sequences longer than info().max_tokens,
-  // vectors whose length is not the number of tokens. Safe to call from one thread at a time.
+  // Throws Error for ids outside the vocabulary, types outside the type table, sequences longer
+  // than info().max_tokens, vectors whose length is not the number of tokens. Safe to call from one
+  // thread at a time.
   EncoderOutput encode(const EncoderInput& input, const EncodeOptions& options = {});
 
  private:

@@ -1,5 +1,5 @@
-// The one exception type of the library. Every message names the object and place, what is allowed and what to do, and
-// never repeats text of a user's document.
+// The one exception type of the library. Every message names the object and place, what is allowed
+// and what to do, and never repeats text of a user's document.
 #pragma once
 
 #include <stdexcept>

@@ -1,5 +1,6 @@
-// What the subcommands share. Each file of this folder adds one subcommand: an add_NAME() that declares its options (the
-// one source of parser and --help) and hands main() the function that runs it.
+// What the subcommands share. Each file of this folder adds one subcommand: an add_NAME() that
+// declares its options (the one source of parser and --help) and hands main() the function that
+// runs it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,12 +16,13 @@ namespace longformer::cli {
 enum ExitCode {
   kDone = 0,
   kFailed = 1,
-  kUsage = 2,         // bad usage, or nothing usable among the inputs
-  kSomeSkipped = 3,   // done, but some inputs were skipped
+  kUsage = 2,        // bad usage, or nothing usable among the inputs
+  kSomeSkipped = 3,  // done, but some inputs were skipped
   kNothingFound = 4,
 };
 
-// The registered subcommands. `run` returns an exit code and may throw longformer::Error, which main() prints.
+// The registered subcommands. `run` returns an exit code and may throw longformer::Error, which
+// main() prints.
 struct Commands {
   std::vector<std::pair<CLI::App*, std::function<int()>>> list;
   void add(CLI::App* app, std::function<int()> run) { list.emplace_back(app, std::move(run)); }
@@ -34,7 +36,8 @@ struct ModelOptions {
 void add_model_options(CLI::App& app, ModelOptions& options);
 // The directory that --model or its absence means. Throws kNotFound with what to do.
 std::filesystem::path model_directory(const ModelOptions& options);
-// Where the default model lies once it is made: $LONGFORMER_HOME, else $XDG_CACHE_HOME/longformer, else ~/.cache/longformer.
+// Where the default model lies once it is made: $LONGFORMER_HOME, else $XDG_CACHE_HOME/longformer,
+// else ~/.cache/longformer.
 std::filesystem::path default_model_directory();
 
 // A line on standard error for the person at the terminal.

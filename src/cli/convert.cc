@@ -60,7 +60,7 @@ void print_report(const ConvertCommand& command, const ConvertReport& report) {
   }
   output.line(printable(command.destination, Lines::kJoin) + ": " +
               counted(report.tensors, "tensor") + ", " +
-              counted(static_cast<int64_t>(report.files.size()), "other file or directory") +
+              counted(static_cast<int64_t>(report.files.size()), "companion file") +
               " taken along");
   if (!report.dropped.empty()) {
     std::string names;

@@ -1,10 +1,10 @@
-// forward: tensors in, tensors out, for anyone who compares numbers. Names and shapes are those of the reference model class.
-#include <nlohmann/json.hpp>
-
+// forward: tensors in, tensors out, for anyone who compares numbers. Names and shapes are those of
+// the reference model class.
 #include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -31,13 +31,15 @@ struct InputTensors {
   EncoderInput input;
 };
 
-std::vector<uint8_t> read_mask(const std::vector<int64_t>& values, const std::string& name, const std::string& place) {
+std::vector<uint8_t> read_mask(const std::vector<int64_t>& values, const std::string& name,
+                               const std::string& place) {
   std::vector<uint8_t> mask(values.size());
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i] != 0 && values[i] != 1) {
       throw Error(ErrorCode::kInvalidArgument,
                   "value " + std::to_string(values[i]) + " at element " + std::to_string(i) +
-                      "; a mask holds 0 and 1 (global tokens have a mask of their own: global_attention_mask)",
+                      "; a mask holds 0 and 1 (global tokens have a mask of their own: "
+                      "global_attention_mask)",
                   place + ": " + name);
     }
     mask[i] = static_cast<uint8_t>(values[i]);
@@ -52,10 +54,13 @@ InputTensors read_inputs(const std::string& path) {
   for (const io::NamedTensor& tensor : file.tensors) {
     if (tensor.name == "input_ids") ids = &tensor.tensor;
   }
-  if (ids == nullptr) throw Error(ErrorCode::kInvalidFile, "no tensor \"input_ids\" of shape [batch, seq]", path);
+  if (ids == nullptr)
+    throw Error(ErrorCode::kInvalidFile, "no tensor \"input_ids\" of shape [batch, seq]", path);
   if (ids->shape.size() != 2 || ids->shape[0] < 1 || ids->shape[1] < 1) {
-    throw Error(ErrorCode::kInvalidFile, "input_ids has shape " + to_string(ids->shape) +
-                                             "; it must be [batch, seq], both at least 1", path);
+    throw Error(ErrorCode::kInvalidFile,
+                "input_ids has shape " + to_string(ids->shape) +
+                    "; it must be [batch, seq], both at least 1",
+                path);
   }
   result.batch = ids->shape[0];
   result.length = ids->shape[1];
@@ -64,7 +69,8 @@ InputTensors read_inputs(const std::string& path) {
     if (tensor.tensor.shape != ids->shape) {
       throw Error(ErrorCode::kInvalidFile,
                   "tensor \"" + tensor.name + "\" has shape " + to_string(tensor.tensor.shape) +
-                      "; it must be that of input_ids, " + to_string(ids->shape), path);
+                      "; it must be that of input_ids, " + to_string(ids->shape),
+                  path);
     }
     std::vector<int64_t> values = to_i64(tensor.tensor);
     if (tensor.name == "input_ids") {
@@ -79,30 +85,40 @@ InputTensors read_inputs(const std::string& path) {
       result.input.position_ids = std::move(values);
     } else {
       throw Error(ErrorCode::kUnsupported,
-                  "tensor \"" + tensor.name + "\" is not an input of this model; known are input_ids, attention_mask, "
-                  "global_attention_mask, token_type_ids, position_ids", path);
+                  "tensor \"" + tensor.name +
+                      "\" is not an input of this model; known are input_ids, attention_mask, "
+                      "global_attention_mask, token_type_ids, position_ids",
+                  path);
     }
   }
   return result;
 }
 
-// Only bare encoders are computed; a checkpoint of a task model is run without its head, and the user is told.
-void check_class(const ForwardOptions& options, const std::filesystem::path& directory, const EncoderInfo& info) {
+// Only bare encoders are computed; a checkpoint of a task model is run without its head, and the
+// user is told.
+void check_class(const ForwardOptions& options, const std::filesystem::path& directory,
+                 const EncoderInfo& info) {
   const std::string bare = info.model_type == "bert" ? "BertModel" : "LongformerModel";
   if (!options.model_class.empty()) {
     if (options.model_class == bare) return;
     throw Error(ErrorCode::kUnsupported,
-                "--class " + options.model_class + ": for this checkpoint the class that can be computed is " + bare);
+                "--class " + options.model_class +
+                    ": for this checkpoint the class that can be computed is " + bare);
   }
-  for (const std::string& name : io::Config::read(directory / "config.json").strings("architectures")) {
-    if (name != bare) notice("computing " + bare + " without the head of " + name + " (--class " + bare + " says so)");
+  for (const std::string& name :
+       io::Config::read(directory / "config.json").strings("architectures")) {
+    if (name != bare)
+      notice("computing " + bare + " without the head of " + name + " (--class " + bare +
+             " says so)");
   }
 }
 
-std::vector<io::NamedTensor> named_outputs(const InputTensors& in, const EncoderInfo& info, const EncoderOutput& out) {
+std::vector<io::NamedTensor> named_outputs(const InputTensors& in, const EncoderInfo& info,
+                                           const EncoderOutput& out) {
   const Shape states{in.batch, in.length, info.hidden_size};
   std::vector<io::NamedTensor> tensors;
-  tensors.push_back({"last_hidden_state", make_tensor(states, std::span<const float>(out.last_hidden_state))});
+  tensors.push_back(
+      {"last_hidden_state", make_tensor(states, std::span<const float>(out.last_hidden_state))});
   if (!out.pooler_output.empty()) {
     tensors.push_back({"pooler_output", make_tensor({in.batch, info.hidden_size},
                                                     std::span<const float>(out.pooler_output))});
@@ -114,7 +130,8 @@ std::vector<io::NamedTensor> named_outputs(const InputTensors& in, const Encoder
   return tensors;
 }
 
-// Resident memory in bytes: now ("VmRSS:") or at its highest ("VmHWM:"). 0 where the system does not tell.
+// Resident memory in bytes: now ("VmRSS:") or at its highest ("VmHWM:"). 0 where the system does
+// not tell.
 int64_t resident_bytes(const std::string& field) {
   std::ifstream status("/proc/self/status");
   std::string word;
@@ -127,7 +144,9 @@ int64_t resident_bytes(const std::string& field) {
 
 int run_forward(const ForwardOptions& options) {
   using Clock = std::chrono::steady_clock;
-  const auto seconds = [](Clock::duration duration) { return std::chrono::duration<double>(duration).count(); };
+  const auto seconds = [](Clock::duration duration) {
+    return std::chrono::duration<double>(duration).count();
+  };
   const InputTensors in = read_inputs(options.inputs);
   const std::filesystem::path directory = model_directory(options.model);
   const auto start = Clock::now();
@@ -152,17 +171,22 @@ int run_forward(const ForwardOptions& options) {
 }  // namespace
 
 void add_forward(CLI::App& root, Commands& commands) {
-  CLI::App* app = root.add_subcommand("forward", "Run the encoder on tensors of a safetensors file");
+  CLI::App* app =
+      root.add_subcommand("forward", "Run the encoder on tensors of a safetensors file");
   auto options = std::make_shared<ForwardOptions>();
   add_model_options(*app, options->model);
   app->add_option("--inputs", options->inputs,
-                  "safetensors file: input_ids [batch, seq], optionally attention_mask, global_attention_mask, "
+                  "safetensors file: input_ids [batch, seq], optionally attention_mask, "
+                  "global_attention_mask, "
                   "token_type_ids, position_ids")
       ->required();
   app->add_option("--outputs", options->outputs, "safetensors file to write")->required();
-  app->add_option("--class", options->model_class, "Model class to compute (LongformerModel, BertModel)");
-  app->add_flag("--hidden-states", options->hidden_states, "Also write hidden_states.0 (embeddings) to hidden_states.N");
-  app->add_flag("--timing", options->timing, "Print seconds and resident bytes as one JSON line on standard error");
+  app->add_option("--class", options->model_class,
+                  "Model class to compute (LongformerModel, BertModel)");
+  app->add_flag("--hidden-states", options->hidden_states,
+                "Also write hidden_states.0 (embeddings) to hidden_states.N");
+  app->add_flag("--timing", options->timing,
+                "Print seconds and resident bytes as one JSON line on standard error");
   commands.add(app, [options] { return run_forward(*options); });
 }
 

@@ -1,8 +1,7 @@
 // info: what this build, this processor and a model are.
-#include <nlohmann/json.hpp>
-
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "base/cpu.h"
 #include "base/thread_pool.h"
@@ -32,7 +31,8 @@ Json machine_record(const InfoOptions& options) {
           {"matrix_library", kernels::library_version()},
           {"simd_targets", kernels::supported_targets()},
           {"row_quantum", kernels::row_quantum()},
-          {"threads", options.model.threads > 0 ? options.model.threads : ThreadPool::default_threads()}};
+          {"threads",
+           options.model.threads > 0 ? options.model.threads : ThreadPool::default_threads()}};
 }
 
 Json model_record(const InfoOptions& options) {
@@ -103,7 +103,8 @@ void add_info(CLI::App& root, Commands& commands) {
   auto options = std::make_shared<InfoOptions>();
   add_model_options(*app, options->model);
   app->add_flag("--json", options->json, "One JSON object");
-  app->add_flag("--names", options->names, "List the tensors that were loaded, missing, unexpected, converted");
+  app->add_flag("--names", options->names,
+                "List the tensors that were loaded, missing, unexpected, converted");
   commands.add(app, [options] { return run_info(*options); });
 }
 

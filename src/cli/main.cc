@@ -54,7 +54,8 @@ int run_command(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace longformer;
-  // A reader that goes away (`| head`) is no failure of ours: writes fail and the command ends quietly.
+  // A reader that goes away (`| head`) is no failure of ours: writes fail and the command ends
+  // quietly.
   std::signal(SIGPIPE, SIG_IGN);
   try {
     return cli::run_command(argc, argv);
@@ -62,7 +63,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "longformer: %s\n", error.what());
     return cli::exit_code(error.code());
   } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "longformer: not enough memory for this input; use a shorter text or fewer threads\n");
+    std::fprintf(
+        stderr,
+        "longformer: not enough memory for this input; use a shorter text or fewer threads\n");
     return cli::kFailed;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "longformer: internal error: %s\n", error.what());

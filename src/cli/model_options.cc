@@ -9,8 +9,9 @@ namespace longformer::cli {
 void add_model_options(CLI::App& app, ModelOptions& options) {
   app.add_option("--model", options.model,
                  "Directory with config.json and model.safetensors; without it, the default model");
-  app.add_option("--threads", options.threads,
-                 "Threads; by default LONGFORMER_THREADS, OMP_NUM_THREADS, or all that the process may use")
+  app.add_option(
+         "--threads", options.threads,
+         "Threads; by default LONGFORMER_THREADS, OMP_NUM_THREADS, or all that the process may use")
       ->check(CLI::Range(1, 4096));
 }
 
@@ -19,12 +20,15 @@ std::filesystem::path default_model_directory() {
     const char* value = std::getenv(name);
     return value == nullptr ? "" : value;
   };
-  if (const auto home = from("LONGFORMER_HOME"); !home.empty()) return home / LONGFORMER_DEFAULT_MODEL;
+  if (const auto home = from("LONGFORMER_HOME"); !home.empty())
+    return home / LONGFORMER_DEFAULT_MODEL;
   if (const auto cache = from("XDG_CACHE_HOME"); cache.is_absolute()) {
     return cache / "longformer" / LONGFORMER_DEFAULT_MODEL;
   }
-  if (const auto home = from("HOME"); !home.empty()) return home / ".cache" / "longformer" / LONGFORMER_DEFAULT_MODEL;
-  throw Error(ErrorCode::kNotFound, "the default model has no place: set LONGFORMER_HOME, or name a model with --model");
+  if (const auto home = from("HOME"); !home.empty())
+    return home / ".cache" / "longformer" / LONGFORMER_DEFAULT_MODEL;
+  throw Error(ErrorCode::kNotFound,
+              "the default model has no place: set LONGFORMER_HOME, or name a model with --model");
 }
 
 std::filesystem::path model_directory(const ModelOptions& options) {
@@ -32,13 +36,16 @@ std::filesystem::path model_directory(const ModelOptions& options) {
   const std::filesystem::path directory = default_model_directory();
   if (!std::filesystem::is_directory(directory)) {
     throw Error(ErrorCode::kNotFound,
-                "the default model is not there yet; make it once with tools/default_model.sh (the script ./longformer "
+                "the default model is not there yet; make it once with tools/default_model.sh (the "
+                "script ./longformer "
                 "does that by itself), or name a model with --model",
                 directory.string());
   }
   return directory;
 }
 
-void notice(const std::string& message) { std::fprintf(stderr, "longformer: %s\n", message.c_str()); }
+void notice(const std::string& message) {
+  std::fprintf(stderr, "longformer: %s\n", message.c_str());
+}
 
 }  // namespace longformer::cli

@@ -14,11 +14,13 @@ EncoderConfig read_bert_config(const io::Config& config) {
   const std::string positions = config.string("position_embedding_type", "absolute");
   if (positions != "absolute") {
     throw Error(ErrorCode::kUnsupported,
-                "position_embedding_type is not \"absolute\"; relative positions are not computed by this version",
+                "position_embedding_type is not \"absolute\"; relative positions are not computed "
+                "by this version",
                 config.place());
   }
   if (config.boolean("is_decoder", false) || config.boolean("add_cross_attention", false)) {
-    throw Error(ErrorCode::kUnsupported, "a decoder (is_decoder, add_cross_attention); only encoders are read",
+    throw Error(ErrorCode::kUnsupported,
+                "a decoder (is_decoder, add_cross_attention); only encoders are read",
                 config.place());
   }
   return result;

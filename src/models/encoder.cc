@@ -37,17 +37,20 @@ const std::shared_ptr<ThreadPool>& Encoder::pool() const { return impl_->pool; }
 Encoder Encoder::load(const std::filesystem::path& directory, const LoadOptions& options) {
   kernels::apply_isa_limit_from_environment();
   if (!std::filesystem::is_directory(directory)) {
-    throw Error(ErrorCode::kNotFound, "no such directory; give a directory with config.json and model.safetensors",
+    throw Error(ErrorCode::kNotFound,
+                "no such directory; give a directory with config.json and model.safetensors",
                 directory.string());
   }
   auto impl = std::make_unique<Impl>();
   impl->config = read_encoder_config(io::Config::read(directory / "config.json"));
   if (!options.attention_window.empty()) {
     if (!impl->config.global_attention) {
-      throw Error(ErrorCode::kInvalidArgument, "attention_window: a " + impl->config.model_type +
-                                                   " model attends to everything; only longformer has a window");
+      throw Error(ErrorCode::kInvalidArgument,
+                  "attention_window: a " + impl->config.model_type +
+                      " model attends to everything; only longformer has a window");
     }
-    impl->config.attention_window = check_windows(options.attention_window, impl->config.layers, "attention_window");
+    impl->config.attention_window =
+        check_windows(options.attention_window, impl->config.layers, "attention_window");
   }
   impl->pool = options.pool ? options.pool : std::make_shared<ThreadPool>(options.threads);
   impl->weights = load_weights(io::Checkpoint::open(directory), impl->config, *impl->pool);
@@ -71,8 +74,9 @@ Encoder Encoder::load(const std::filesystem::path& directory, const LoadOptions&
 namespace {
 
 // One plan for each distinct window, and for each layer the plan it uses.
-std::vector<const AttentionPlan*> compile_plans(const EncoderConfig& config, const EncoderInput& input,
-                                                std::vector<std::unique_ptr<AttentionPlan>>& storage) {
+std::vector<const AttentionPlan*> compile_plans(
+    const EncoderConfig& config, const EncoderInput& input,
+    std::vector<std::unique_ptr<AttentionPlan>>& storage) {
   AttentionPattern pattern = attention_pattern(config, input);
   std::vector<int64_t> windows;
   std::vector<const AttentionPlan*> plans;
@@ -101,8 +105,8 @@ EncoderOutput Encoder::encode(const EncoderInput& input, const EncodeOptions& op
 
   output.last_hidden_state.resize(static_cast<size_t>(batch.rows * config.hidden_size));
   float* x = output.last_hidden_state.data();
-  embedding(impl_->weights.embeddings, batch.rows, config.hidden_size, input.input_ids.data(), batch.positions.data(),
-            batch.types.data(), x, *impl_->pool);
+  embedding(impl_->weights.embeddings, batch.rows, config.hidden_size, input.input_ids.data(),
+            batch.positions.data(), batch.types.data(), x, *impl_->pool);
   const auto observe = [&](int64_t layer, const float* state) {
     if (options.hidden_states) {
       output.hidden_states.emplace_back(state, state + batch.rows * config.hidden_size);
@@ -110,12 +114,13 @@ EncoderOutput Encoder::encode(const EncoderInput& input, const EncodeOptions& op
     if (options.progress) options.progress(layer + 1, config.layers);
     return !(options.cancelled && options.cancelled());
   };
-  if (!run_encoder(impl_->weights.layers, plans, config.head_dim(), x, impl_->workspace, observe, *impl_->pool)) {
+  if (!run_encoder(impl_->weights.layers, plans, config.head_dim(), x, impl_->workspace, observe,
+                   *impl_->pool)) {
     throw Error(ErrorCode::kCancelled, "cancelled");
   }
   if (options.pooler && impl_->weights.has_pooler) {
-    output.pooler_output =
-        pool_first_token(impl_->weights.pooler, x, config.hidden_size, batch.first_rows, *impl_->pool);
+    output.pooler_output = pool_first_token(impl_->weights.pooler, x, config.hidden_size,
+                                            batch.first_rows, *impl_->pool);
   }
   return output;
 }

@@ -1,4 +1,5 @@
-// From a caller's batch to what the graph reads: checked ids, positions by the family's rule, the attention pattern.
+// From a caller's batch to what the graph reads: checked ids, positions by the family's rule, the
+// attention pattern.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +18,10 @@ struct EncoderBatch {
   std::vector<int64_t> first_rows;  // of each sequence
 };
 
-// Throws Error(kInvalidArgument) naming sequence, token and the allowed range for: vectors of the wrong length, an empty
-// sequence, ids outside the vocabulary, types outside the type table, positions outside the position table, more tokens than the
-// model reads, global tokens in a family without global attention.
+// Throws Error(kInvalidArgument) naming sequence, token and the allowed range for: vectors of the
+// wrong length, an empty sequence, ids outside the vocabulary, types outside the type table,
+// positions outside the position table, more tokens than the model reads, global tokens in a family
+// without global attention.
 EncoderBatch check_batch(const EncoderConfig& config, const EncoderInput& input);
 
 // The pattern of the batch without its window, which is a layer's.

@@ -32,8 +32,10 @@ EncoderConfig read_encoder_config(const io::Config& config) {
   for (const Family& family : kFamilies) {
     if (family.model_type == type) return family.read(config);
   }
-  const std::string what = type.empty() ? "\"model_type\" is missing" : "model_type \"" + type + "\" is not known";
-  throw Error(ErrorCode::kUnsupported, what + "; this version reads: " + known_families(), config.place());
+  const std::string what =
+      type.empty() ? "\"model_type\" is missing" : "model_type \"" + type + "\" is not known";
+  throw Error(ErrorCode::kUnsupported, what + "; this version reads: " + known_families(),
+              config.place());
 }
 
 EncoderConfig read_common_fields(const io::Config& config) {
@@ -49,39 +51,42 @@ EncoderConfig read_common_fields(const io::Config& config) {
   result.layer_norm_eps = static_cast<float>(config.number("layer_norm_eps", 1e-12, 0.0, 1.0));
   if (result.hidden_size % result.heads != 0) {
     throw Error(ErrorCode::kInvalidFile,
-                "hidden_size " + std::to_string(result.hidden_size) + " is not a multiple of num_attention_heads " +
-                    std::to_string(result.heads),
+                "hidden_size " + std::to_string(result.hidden_size) +
+                    " is not a multiple of num_attention_heads " + std::to_string(result.heads),
                 config.place());
   }
   if (result.head_dim() > kMaxHeadDim) {
     throw Error(ErrorCode::kUnsupported,
-                "heads of size " + std::to_string(result.head_dim()) + " are not supported; the largest is " +
-                    std::to_string(kMaxHeadDim),
+                "heads of size " + std::to_string(result.head_dim()) +
+                    " are not supported; the largest is " + std::to_string(kMaxHeadDim),
                 config.place());
   }
   const std::string activation = config.string("hidden_act", "gelu");
   const auto known = kernels::activation_from_name(activation);
   if (!known) {
     throw Error(ErrorCode::kUnsupported,
-                "hidden_act is not one of gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, relu, silu, swish, tanh, quick_gelu",
+                "hidden_act is not one of gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, relu, "
+                "silu, swish, tanh, quick_gelu",
                 config.place());
   }
   result.activation = *known;
   return result;
 }
 
-std::vector<int64_t> check_windows(std::vector<int64_t> windows, int64_t layers, const std::string& place) {
+std::vector<int64_t> check_windows(std::vector<int64_t> windows, int64_t layers,
+                                   const std::string& place) {
   if (windows.size() == 1) windows.assign(static_cast<size_t>(layers), windows[0]);
   if (static_cast<int64_t>(windows.size()) != layers) {
     throw Error(ErrorCode::kInvalidFile,
-                "attention_window lists " + std::to_string(windows.size()) + " values for " + std::to_string(layers) +
-                    " layers; give one value or one a layer",
+                "attention_window lists " + std::to_string(windows.size()) + " values for " +
+                    std::to_string(layers) + " layers; give one value or one a layer",
                 place);
   }
   for (size_t layer = 0; layer < windows.size(); ++layer) {
     if (windows[layer] <= 0 || windows[layer] % 2 != 0 || windows[layer] > kMaxWindow) {
       throw Error(ErrorCode::kInvalidFile,
-                  "attention_window of layer " + std::to_string(layer) + " is " + std::to_string(windows[layer]) +
+                  "attention_window of layer " + std::to_string(layer) + " is " +
+                      std::to_string(windows[layer]) +
                       "; it is the width of both sides together: an even number from 2 to " +
                       std::to_string(kMaxWindow),
                   place);

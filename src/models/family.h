@@ -14,7 +14,8 @@ namespace longformer {
 
 enum class PositionRule {
   kSequential,    // 0, 1, 2, … whatever the ids (BERT)
-  kAfterPadding,  // pad + running count of ids that are not pad; pads read row `pad` (RoBERTa, Longformer)
+  kAfterPadding,  // pad + running count of ids that are not pad; pads read row `pad` (RoBERTa,
+                  // Longformer)
 };
 
 struct EncoderConfig {
@@ -31,17 +32,19 @@ struct EncoderConfig {
   kernels::Activation activation = kernels::Activation::kGelu;
   PositionRule positions = PositionRule::kSequential;
   MaskedQuery masked_query = MaskedQuery::kAttend;
-  std::vector<int64_t> attention_window;  // two-sided width per layer; empty: full attention
-  bool global_attention = false;          // has *_global projections
+  std::vector<int64_t> attention_window;   // two-sided width per layer; empty: full attention
+  bool global_attention = false;           // has *_global projections
   std::vector<std::string> name_prefixes;  // of the base model inside task checkpoints
 
   int64_t head_dim() const { return hidden_size / heads; }
   int64_t max_tokens() const {
-    return positions == PositionRule::kSequential ? position_rows : position_rows - pad_token_id - 1;
+    return positions == PositionRule::kSequential ? position_rows
+                                                  : position_rows - pad_token_id - 1;
   }
 };
 
-// Reads the family that "model_type" names. Throws kUnsupported naming the known ones, kInvalidFile for broken fields.
+// Reads the family that "model_type" names. Throws kUnsupported naming the known ones, kInvalidFile
+// for broken fields.
 EncoderConfig read_encoder_config(const io::Config& config);
 
 // One family a file; each fills what its config says and checks it.
@@ -51,7 +54,9 @@ EncoderConfig read_longformer_config(const io::Config& config);
 // The fields that all families share, with the defaults of the reference's config classes.
 EncoderConfig read_common_fields(const io::Config& config);
 
-// Checks a two-sided window per layer and spreads a single value: even, positive, at most kMaxWindow, one a layer.
-std::vector<int64_t> check_windows(std::vector<int64_t> windows, int64_t layers, const std::string& place);
+// Checks a two-sided window per layer and spreads a single value: even, positive, at most
+// kMaxWindow, one a layer.
+std::vector<int64_t> check_windows(std::vector<int64_t> windows, int64_t layers,
+                                   const std::string& place);
 
 }  // namespace longformer

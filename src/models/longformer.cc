@@ -1,5 +1,6 @@
-// Longformer (2020): a sliding window per layer, global tokens with projections of their own; positions count the ids that
-// are not padding and start at pad + 1; padded queries attend to nothing.
+// Longformer (2020): a sliding window per layer, global tokens with projections of their own;
+// positions count the ids that are not padding and start at pad + 1; padded queries attend to
+// nothing.
 #include "base/limits.h"
 #include "longformer/error.h"
 #include "models/family.h"
@@ -18,7 +19,8 @@ EncoderConfig read_longformer_config(const io::Config& config) {
   result.attention_window = check_windows(std::move(windows), result.layers, config.place());
   if (result.max_tokens() < 1) {
     throw Error(ErrorCode::kInvalidFile,
-                "max_position_embeddings " + std::to_string(result.position_rows) + " leaves no position after pad_token_id " +
+                "max_position_embeddings " + std::to_string(result.position_rows) +
+                    " leaves no position after pad_token_id " +
                     std::to_string(result.pad_token_id) + "; tokens start at row pad_token_id + 1",
                 config.place());
   }

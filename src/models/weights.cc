@@ -13,8 +13,10 @@ std::string layer_prefix(int64_t layer) { return "encoder.layer." + std::to_stri
 // Hands out resolved tensors by the model's names.
 class WeightReader {
  public:
-  WeightReader(const io::Checkpoint& checkpoint, const io::Resolution& resolution) : checkpoint_(checkpoint) {
-    for (const io::ResolvedTensor& tensor : resolution.tensors) sources_[tensor.name] = tensor.source;
+  WeightReader(const io::Checkpoint& checkpoint, const io::Resolution& resolution)
+      : checkpoint_(checkpoint) {
+    for (const io::ResolvedTensor& tensor : resolution.tensors)
+      sources_[tensor.name] = tensor.source;
   }
 
   bool has(const std::string& name) const { return !sources_.at(name).empty(); }
@@ -23,7 +25,8 @@ class WeightReader {
     Tensor tensor = checkpoint_.tensor(sources_.at(name));
     if (!is_floating(tensor.dtype)) {
       throw Error(ErrorCode::kInvalidFile,
-                  "tensor \"" + sources_.at(name) + "\" holds " + std::string(dtype_name(tensor.dtype)) +
+                  "tensor \"" + sources_.at(name) + "\" holds " +
+                      std::string(dtype_name(tensor.dtype)) +
                       "; weights must be F32, F16, BF16 or F64",
                   checkpoint_.directory().string());
     }
@@ -35,7 +38,8 @@ class WeightReader {
   Linear linear(const std::string& name) const {
     const Tensor weight = tensor(name + ".weight");
     const Matrix matrix(weight);
-    Linear linear{kernels::PackedMatrix::pack(matrix.data(), weight.shape[0], weight.shape[1]), vector(name + ".bias")};
+    Linear linear{kernels::PackedMatrix::pack(matrix.data(), weight.shape[0], weight.shape[1]),
+                  vector(name + ".bias")};
     weight.release_pages();
     return linear;
   }
@@ -96,9 +100,11 @@ std::vector<io::ExpectedTensor> expected_tensors(const EncoderConfig& config) {
   for (int64_t layer = 0; layer < config.layers; ++layer) {
     const std::string prefix = layer_prefix(layer);
     const std::string self = prefix + "attention.self.";
-    for (const char* projection : {"query", "key", "value"}) add_linear(self + projection, hidden, hidden);
+    for (const char* projection : {"query", "key", "value"})
+      add_linear(self + projection, hidden, hidden);
     if (config.global_attention) {
-      // A file without them is a model before conversion was finished: the local projections serve, and the report says so.
+      // A file without them is a model before conversion was finished: the local projections serve,
+      // and the report says so.
       for (const std::string projection : {"query", "key", "value"}) {
         add(self + projection + "_global.weight", {hidden, hidden}, self + projection + ".weight");
         add(self + projection + "_global.bias", {hidden}, self + projection + ".bias");
@@ -115,7 +121,8 @@ std::vector<io::ExpectedTensor> expected_tensors(const EncoderConfig& config) {
   return tensors;
 }
 
-EncoderWeights load_weights(const io::Checkpoint& checkpoint, const EncoderConfig& config, ThreadPool& pool) {
+EncoderWeights load_weights(const io::Checkpoint& checkpoint, const EncoderConfig& config,
+                            ThreadPool& pool) {
   const std::vector<io::ExpectedTensor> expected = expected_tensors(config);
   const io::Resolution resolution = io::resolve_names(checkpoint, expected, config.name_prefixes);
   const WeightReader reader(checkpoint, resolution);
@@ -125,13 +132,17 @@ EncoderWeights load_weights(const io::Checkpoint& checkpoint, const EncoderConfi
     if (reader.has(tensor.name)) weights.parameters += element_count(tensor.shape);
   }
   weights.embeddings.word = EmbeddingTable(reader.tensor("embeddings.word_embeddings.weight"));
-  weights.embeddings.position = EmbeddingTable(reader.tensor("embeddings.position_embeddings.weight"));
-  weights.embeddings.type = EmbeddingTable(reader.tensor("embeddings.token_type_embeddings.weight"));
+  weights.embeddings.position =
+      EmbeddingTable(reader.tensor("embeddings.position_embeddings.weight"));
+  weights.embeddings.type =
+      EmbeddingTable(reader.tensor("embeddings.token_type_embeddings.weight"));
   weights.embeddings.norm = reader.norm("embeddings.LayerNorm", config.layer_norm_eps);
   weights.layers.resize(static_cast<size_t>(config.layers));
-  pool.run(config.layers, [&](int64_t layer, int) { weights.layers[layer] = read_layer(reader, config, layer); });
+  pool.run(config.layers,
+           [&](int64_t layer, int) { weights.layers[layer] = read_layer(reader, config, layer); });
   weights.has_pooler = reader.has("pooler.dense.weight") && reader.has("pooler.dense.bias");
-  if (weights.has_pooler) pool.run(1, [&](int64_t, int) { weights.pooler = reader.linear("pooler.dense"); });
+  if (weights.has_pooler)
+    pool.run(1, [&](int64_t, int) { weights.pooler = reader.linear("pooler.dense"); });
   return weights;
 }
 

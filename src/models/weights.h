@@ -1,4 +1,5 @@
-// The weights of an encoder: which tensors a config asks for, and their way from a checkpoint into packed memory.
+// The weights of an encoder: which tensors a config asks for, and their way from a checkpoint into
+// packed memory.
 #pragma once
 
 #include <vector>
@@ -23,8 +24,10 @@ struct EncoderWeights {
 // Every tensor of the base model, by the names that the reference gives them.
 std::vector<io::ExpectedTensor> expected_tensors(const EncoderConfig& config);
 
-// Resolves, checks, packs; pages of the checkpoint's mapping are released layer by layer, so that no tensor is held twice.
-// Throws Error as io::resolve_names() does, and kInvalidFile for a core tensor that does not hold floating point numbers.
-EncoderWeights load_weights(const io::Checkpoint& checkpoint, const EncoderConfig& config, ThreadPool& pool);
+// Resolves, checks, packs; pages of the checkpoint's mapping are released layer by layer, so that
+// no tensor is held twice. Throws Error as io::resolve_names() does, and kInvalidFile for a core
+// tensor that does not hold floating point numbers.
+EncoderWeights load_weights(const io::Checkpoint& checkpoint, const EncoderConfig& config,
+                            ThreadPool& pool);
 
 }  // namespace longformer

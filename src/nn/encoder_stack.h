@@ -1,4 +1,5 @@
-// A stack of post-norm encoder layers over a ragged batch: the graph that BERT, RoBERTa and Longformer share.
+// A stack of post-norm encoder layers over a ragged batch: the graph that BERT, RoBERTa and
+// Longformer share.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +29,15 @@ struct EncoderWorkspace {
   GlobalAttention global;
 };
 
-// Called before layer 0 (layer = -1) and after each layer, on the caller's thread, with x [rows, hidden].
-// Returning false stops the run.
+// Called before layer 0 (layer = -1) and after each layer, on the caller's thread, with x [rows,
+// hidden]. Returning false stops the run.
 using LayerObserver = std::function<bool(int64_t layer, const float* x)>;
 
 // plans: one a layer, over the same batch (equal lengths and heads); pointers may repeat.
-// x: [rows, hidden], the embeddings; becomes the output of the last layer. Returns false when `observe` stopped it.
-bool run_encoder(const std::vector<EncoderLayer>& layers, const std::vector<const AttentionPlan*>& plans,
-                 int64_t head_dim, float* x, EncoderWorkspace& workspace, const LayerObserver& observe,
-                 ThreadPool& pool);
+// x: [rows, hidden], the embeddings; becomes the output of the last layer. Returns false when
+// `observe` stopped it.
+bool run_encoder(const std::vector<EncoderLayer>& layers,
+                 const std::vector<const AttentionPlan*>& plans, int64_t head_dim, float* x,
+                 EncoderWorkspace& workspace, const LayerObserver& observe, ThreadPool& pool);
 
 }  // namespace longformer

@@ -13,13 +13,15 @@ std::vector<float> pool_first_token(const Linear& dense, const float* x, int64_t
   const int64_t outputs = dense.weight.out_features();
   std::vector<float> first(static_cast<size_t>(rows * hidden));
   for (int64_t r = 0; r < rows; ++r) {
-    std::memcpy(first.data() + r * hidden, x + first_rows[r] * hidden, static_cast<size_t>(hidden) * sizeof(float));
+    std::memcpy(first.data() + r * hidden, x + first_rows[r] * hidden,
+                static_cast<size_t>(hidden) * sizeof(float));
   }
   std::vector<float> pooled(static_cast<size_t>(rows * outputs));
   if (rows == 0) return pooled;
   pool.run(1, [&](int64_t, int) {
     kernels::linear(first.data(), rows, dense.weight, pooled.data());
-    kernels::bias_activation(rows, outputs, kernels::Activation::kTanh, dense.bias.data(), pooled.data());
+    kernels::bias_activation(rows, outputs, kernels::Activation::kTanh, dense.bias.data(),
+                             pooled.data());
   });
   return pooled;
 }

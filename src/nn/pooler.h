@@ -10,7 +10,8 @@ namespace longformer {
 
 class ThreadPool;
 
-// x: [rows, hidden]; first_rows: the row of each sequence's first token. Returns [sequences, out_features].
+// x: [rows, hidden]; first_rows: the row of each sequence's first token. Returns [sequences,
+// out_features].
 std::vector<float> pool_first_token(const Linear& dense, const float* x, int64_t hidden,
                                     const std::vector<int64_t>& first_rows, ThreadPool& pool);
 

@@ -14,7 +14,8 @@ constexpr int64_t kQueryAlign = 8;  // attention_tile() reads its queries in mul
 int64_t query_plane_rows(const AttentionPlan& plan, const RowTile& tile, int32_t group) {
   int64_t rows = 0;
   for (int32_t t = tile.first_tile; t < tile.first_tile + tile.tile_count; ++t) {
-    if (plan.tiles[t].group == group) rows += (plan.tiles[t].rows + kQueryAlign - 1) / kQueryAlign * kQueryAlign;
+    if (plan.tiles[t].group == group)
+      rows += (plan.tiles[t].rows + kQueryAlign - 1) / kQueryAlign * kQueryAlign;
   }
   return rows;
 }
@@ -28,9 +29,9 @@ int64_t largest_query_plane(const AttentionPlan& plan, const RowTile& tile) {
 }
 
 // All heads of one group: queries into tile order, then tile by tile.
-void attend(const AttentionPlan& plan, int32_t group, const AttentionWeights& weights, int64_t head_dim,
-            const RowTile& tile, const float* projected, const KeyValuePlanes& planes, float* context,
-            BlockScratch& scratch) {
+void attend(const AttentionPlan& plan, int32_t group, const AttentionWeights& weights,
+            int64_t head_dim, const RowTile& tile, const float* projected,
+            const KeyValuePlanes& planes, float* context, BlockScratch& scratch) {
   const HeadGroup& heads = plan.groups[group];
   const int64_t hidden = plan.pattern.heads * head_dim;
   const int64_t plane_rows = query_plane_rows(plan, tile, group);
@@ -45,8 +46,9 @@ void attend(const AttentionPlan& plan, int32_t group, const AttentionWeights& we
   }
   const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
   kernels::split_heads(tile.rows(), plan.pattern.heads, head_dim, heads.heads.data(),
-                       static_cast<int64_t>(heads.heads.size()), projected, weights.query.bias.data(), scale, nullptr,
-                       scratch.places.data(), plane_rows, scratch.queries.data());
+                       static_cast<int64_t>(heads.heads.size()), projected,
+                       weights.query.bias.data(), scale, nullptr, scratch.places.data(), plane_rows,
+                       scratch.queries.data());
   for (const int32_t head : heads.heads) {
     const float* k = planes.k + head * plan.key_rows * head_dim;
     const float* v = planes.v + head * plan.key_rows * head_dim;
@@ -55,14 +57,15 @@ void attend(const AttentionPlan& plan, int32_t group, const AttentionWeights& we
       const QueryTile& queries = plan.tiles[t];
       if (queries.group != group) continue;
       float* out = context + (queries.first_row - tile.begin) * hidden + head * head_dim;
-      attention_tile(plan, queries, head_dim, q, k, v, out, queries.step * hidden, nullptr, scratch.attention);
+      attention_tile(plan, queries, head_dim, q, k, v, out, queries.step * hidden, nullptr,
+                     scratch.attention);
       q += (queries.rows + kQueryAlign - 1) / kQueryAlign * kQueryAlign * head_dim;
     }
   }
 }
 
-void replace_global_rows(const AttentionPlan& plan, int64_t hidden, const RowTile& tile, const float* global_context,
-                         float* context) {
+void replace_global_rows(const AttentionPlan& plan, int64_t hidden, const RowTile& tile,
+                         const float* global_context, float* context) {
   int64_t index = 0;
   for (const GlobalRows& global : plan.global_rows) {
     for (const int64_t row : global.rows) {
@@ -77,8 +80,8 @@ void replace_global_rows(const AttentionPlan& plan, int64_t hidden, const RowTil
 
 }  // namespace
 
-void BlockScratch::resize(const AttentionPlan& plan, const std::vector<RowTile>& tiles, int64_t hidden,
-                          int64_t intermediate_size) {
+void BlockScratch::resize(const AttentionPlan& plan, const std::vector<RowTile>& tiles,
+                          int64_t hidden, int64_t intermediate_size) {
   int64_t rows = 0;
   int64_t plane_rows = 0;
   for (const RowTile& tile : tiles) {
@@ -97,16 +100,18 @@ void BlockScratch::resize(const AttentionPlan& plan, const std::vector<RowTile>&
   attention.resize(plan, hidden / plan.pattern.heads);
 }
 
-void project_keys_values(const AttentionPlan& plan, const AttentionWeights& weights, int64_t head_dim, const float* x,
-                         const RowTile& tile, const KeyValuePlanes& planes, BlockScratch& scratch) {
+void project_keys_values(const AttentionPlan& plan, const AttentionWeights& weights,
+                         int64_t head_dim, const float* x, const RowTile& tile,
+                         const KeyValuePlanes& planes, BlockScratch& scratch) {
   const int64_t heads = plan.pattern.heads;
   const int64_t hidden = heads * head_dim;
   float* projected = scratch.rows_a.data();
   const auto project = [&](const Linear& linear, float* plane) {
     kernels::linear(x + tile.begin * hidden, tile.rows(), linear.weight, projected);
     for (const HeadGroup& group : plan.groups) {
-      kernels::split_heads(tile.rows(), heads, head_dim, group.heads.data(), static_cast<int64_t>(group.heads.size()),
-                           projected, linear.bias.data(), 1.0f, plan.valid_row.data() + tile.begin,
+      kernels::split_heads(tile.rows(), heads, head_dim, group.heads.data(),
+                           static_cast<int64_t>(group.heads.size()), projected, linear.bias.data(),
+                           1.0f, plan.valid_row.data() + tile.begin,
                            group.key_row.data() + tile.begin, plan.key_rows, plane);
     }
   };
@@ -114,21 +119,23 @@ void project_keys_values(const AttentionPlan& plan, const AttentionWeights& weig
   project(weights.value, planes.v);
 }
 
-void attention_block(const AttentionPlan& plan, const AttentionWeights& weights, int64_t head_dim, const float* x,
-                     const RowTile& tile, const KeyValuePlanes& planes, const float* global_context, float* out,
-                     BlockScratch& scratch) {
+void attention_block(const AttentionPlan& plan, const AttentionWeights& weights, int64_t head_dim,
+                     const float* x, const RowTile& tile, const KeyValuePlanes& planes,
+                     const float* global_context, float* out, BlockScratch& scratch) {
   const int64_t hidden = plan.pattern.heads * head_dim;
   const float* input = x + tile.begin * hidden;
   float* projected = scratch.rows_a.data();
   float* context = scratch.rows_b.data();
   kernels::linear(input, tile.rows(), weights.query.weight, projected);
   for (size_t group = 0; group < plan.groups.size(); ++group) {
-    attend(plan, static_cast<int32_t>(group), weights, head_dim, tile, projected, planes, context, scratch);
+    attend(plan, static_cast<int32_t>(group), weights, head_dim, tile, projected, planes, context,
+           scratch);
   }
   if (global_context != nullptr) replace_global_rows(plan, hidden, tile, global_context, context);
   kernels::linear(context, tile.rows(), weights.output.weight, projected);
-  kernels::bias_residual_layer_norm(tile.rows(), hidden, projected, weights.output.bias.data(), input,
-                                    weights.norm.gamma.data(), weights.norm.beta.data(), weights.norm.eps, out);
+  kernels::bias_residual_layer_norm(tile.rows(), hidden, projected, weights.output.bias.data(),
+                                    input, weights.norm.gamma.data(), weights.norm.beta.data(),
+                                    weights.norm.eps, out);
 }
 
 }  // namespace longformer

@@ -12,8 +12,8 @@ namespace {
 constexpr int64_t kRowsPerTask = 64;
 }
 
-void embedding(const EmbeddingWeights& weights, int64_t rows, int64_t cols, const int64_t* ids, const int64_t* positions,
-               const int64_t* types, float* x, ThreadPool& pool) {
+void embedding(const EmbeddingWeights& weights, int64_t rows, int64_t cols, const int64_t* ids,
+               const int64_t* positions, const int64_t* types, float* x, ThreadPool& pool) {
   const int64_t tasks = (rows + kRowsPerTask - 1) / kRowsPerTask;
   pool.run(tasks, [&](int64_t task, int) {
     std::vector<float> buffer(static_cast<size_t>(3 * cols));

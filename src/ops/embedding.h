@@ -17,7 +17,7 @@ struct EmbeddingWeights {
 };
 
 // ids, positions, types: [rows], all inside their tables. x: [rows, cols].
-void embedding(const EmbeddingWeights& weights, int64_t rows, int64_t cols, const int64_t* ids, const int64_t* positions,
-               const int64_t* types, float* x, ThreadPool& pool);
+void embedding(const EmbeddingWeights& weights, int64_t rows, int64_t cols, const int64_t* ids,
+               const int64_t* positions, const int64_t* types, float* x, ThreadPool& pool);
 
 }  // namespace longformer

@@ -11,14 +11,15 @@
 namespace longformer {
 
 struct FeedForwardWeights {
-  Linear inner;   // [intermediate, hidden]
-  Linear outer;   // [hidden, intermediate]
+  Linear inner;  // [intermediate, hidden]
+  Linear outer;  // [hidden, intermediate]
   LayerNorm norm;
   kernels::Activation activation = kernels::Activation::kGelu;
 };
 
-// a, y: [rows, hidden]; y may be a. inner: [rows, intermediate] and outer: [rows, hidden] are working memory.
-void feed_forward_block(const FeedForwardWeights& weights, int64_t rows, const float* a, float* y, float* inner,
-                        float* outer);
+// a, y: [rows, hidden]; y may be a. inner: [rows, intermediate] and outer: [rows, hidden] are
+// working memory.
+void feed_forward_block(const FeedForwardWeights& weights, int64_t rows, const float* a, float* y,
+                        float* inner, float* outer);
 
 }  // namespace longformer

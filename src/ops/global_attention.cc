@@ -20,8 +20,8 @@ void grow(std::vector<float>& buffer, int64_t size) {
 }
 
 // Copies rows [begin, end) of x with zeros for masked rows and for rows up to `padded`.
-void copy_keys(const AttentionPlan& plan, const float* x, int64_t hidden, const Interval& block, int64_t padded,
-               float* keys) {
+void copy_keys(const AttentionPlan& plan, const float* x, int64_t hidden, const Interval& block,
+               int64_t padded, float* keys) {
   for (int64_t r = 0; r < padded; ++r) {
     const int64_t row = block.begin + r;
     float* to = keys + r * hidden;
@@ -42,7 +42,8 @@ void GlobalAttention::resize(const AttentionPlan& plan, int64_t head_dim, int th
   jobs_.clear();
   waves_.clear();
   const int64_t query_rows = heads_ * kJobQueries;
-  const int64_t most_partials = std::max<int64_t>(1, kPartialBytes / (query_rows * hidden_ * int64_t{sizeof(float)}));
+  const int64_t most_partials =
+      std::max<int64_t>(1, kPartialBytes / (query_rows * hidden_ * int64_t{sizeof(float)}));
   int64_t context_rows = 0;
   int64_t partials = 0;
   int64_t largest_wave_partials = 0;
@@ -84,8 +85,9 @@ void GlobalAttention::resize(const AttentionPlan& plan, int64_t head_dim, int th
   }
 }
 
-void GlobalAttention::absorb_queries(const AttentionPlan& plan, const AttentionWeights& weights, const float* x,
-                                     const Job& job, int64_t job_index, int64_t head) {
+void GlobalAttention::absorb_queries(const AttentionPlan& plan, const AttentionWeights& weights,
+                                     const float* x, const Job& job, int64_t job_index,
+                                     int64_t head) {
   const GlobalRows& global = plan.global_rows[job.entry];
   std::vector<float> inputs(static_cast<size_t>(job.count * hidden_));
   for (int64_t i = 0; i < job.count; ++i) {
@@ -94,8 +96,8 @@ void GlobalAttention::absorb_queries(const AttentionPlan& plan, const AttentionW
   }
   const int64_t head_rows = head * head_dim_;  // of the projections
   std::vector<float> q(static_cast<size_t>(job.count * head_dim_));
-  kernels::matmul_nt(job.count, head_dim_, hidden_, inputs.data(), weights.query_global.data() + head_rows * hidden_,
-                     q.data());
+  kernels::matmul_nt(job.count, head_dim_, hidden_, inputs.data(),
+                     weights.query_global.data() + head_rows * hidden_, q.data());
   const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim_));
   for (int64_t i = 0; i < job.count; ++i) {
     for (int64_t c = 0; c < head_dim_; ++c) {
@@ -103,12 +105,14 @@ void GlobalAttention::absorb_queries(const AttentionPlan& plan, const AttentionW
       value = (value + weights.query_global_bias[head_rows + c]) * scale;
     }
   }
-  float* absorbed = absorbed_.data() + (job_index * heads_ * kJobQueries + head * job.count) * hidden_;
-  kernels::matmul_nn(job.count, hidden_, head_dim_, q.data(), weights.key_global.data() + head_rows * hidden_, absorbed);
+  float* absorbed =
+      absorbed_.data() + (job_index * heads_ * kJobQueries + head * job.count) * hidden_;
+  kernels::matmul_nn(job.count, hidden_, head_dim_, q.data(),
+                     weights.key_global.data() + head_rows * hidden_, absorbed);
 }
 
-void GlobalAttention::block_partial(const AttentionPlan& plan, const float* x, const Job& job, int64_t job_index,
-                                    int32_t block_index, int worker) {
+void GlobalAttention::block_partial(const AttentionPlan& plan, const float* x, const Job& job,
+                                    int64_t job_index, int32_t block_index, int worker) {
   Scratch& scratch = scratch_[worker];
   const Interval block = plan.global_rows[job.entry].blocks[block_index];
   const int64_t keys = block.end - block.begin;
@@ -137,20 +141,22 @@ void GlobalAttention::block_partial(const AttentionPlan& plan, const float* x, c
   std::fill_n(maxima, rows, kMinusInfinity);
   std::fill_n(totals, rows, 0.0f);
   std::fill_n(scratch.end.begin(), rows, static_cast<int32_t>(keys));
-  kernels::softmax_strip(rows, padded, scratch.begin.data(), scratch.end.data(), scores, maxima, totals,
-                         scratch.corrections.data());
+  kernels::softmax_strip(rows, padded, scratch.begin.data(), scratch.end.data(), scores, maxima,
+                         totals, scratch.corrections.data());
   kernels::matmul_nn(rows, hidden_, padded, scores, key_rows,
                      sums_.data() + partial * heads_ * kJobQueries * hidden_);
 }
 
-void GlobalAttention::merge(const AttentionPlan& plan, const AttentionWeights& weights, const Job& job, int64_t head) {
+void GlobalAttention::merge(const AttentionPlan& plan, const AttentionWeights& weights,
+                            const Job& job, int64_t head) {
   const int64_t blocks = static_cast<int64_t>(plan.global_rows[job.entry].blocks.size());
   const int64_t stride = heads_ * kJobQueries;
   std::vector<float> mean(static_cast<size_t>(job.count * hidden_), 0.0f);
   for (int64_t i = 0; i < job.count; ++i) {
     const int64_t row = head * job.count + i;
     float most = kMinusInfinity;
-    for (int64_t b = 0; b < blocks; ++b) most = std::max(most, maxima_[(job.partial + b) * stride + row]);
+    for (int64_t b = 0; b < blocks; ++b)
+      most = std::max(most, maxima_[(job.partial + b) * stride + row]);
     float total = 0.0f;
     for (int64_t b = 0; b < blocks; ++b) {
       const int64_t at = (job.partial + b) * stride + row;
@@ -163,15 +169,17 @@ void GlobalAttention::merge(const AttentionPlan& plan, const AttentionWeights& w
   }
   const int64_t head_rows = head * head_dim_;
   std::vector<float> out(static_cast<size_t>(job.count * head_dim_));
-  kernels::matmul_nt(job.count, head_dim_, hidden_, mean.data(), weights.value_global.data() + head_rows * hidden_,
-                     out.data());
+  kernels::matmul_nt(job.count, head_dim_, hidden_, mean.data(),
+                     weights.value_global.data() + head_rows * hidden_, out.data());
   for (int64_t i = 0; i < job.count; ++i) {
     float* to = context_.data() + (job.context_row + i) * hidden_ + head_rows;
-    for (int64_t c = 0; c < head_dim_; ++c) to[c] = out[i * head_dim_ + c] + weights.value_global_bias[head_rows + c];
+    for (int64_t c = 0; c < head_dim_; ++c)
+      to[c] = out[i * head_dim_ + c] + weights.value_global_bias[head_rows + c];
   }
 }
 
-void GlobalAttention::run(const AttentionPlan& plan, const AttentionWeights& weights, const float* x, ThreadPool& pool) {
+void GlobalAttention::run(const AttentionPlan& plan, const AttentionWeights& weights,
+                          const float* x, ThreadPool& pool) {
   for (const Wave& wave : waves_) {
     const int64_t heads_of_jobs = wave.job_count * heads_;
     pool.run(heads_of_jobs, [&](int64_t task, int) {

@@ -1,9 +1,11 @@
-// Global rows, re-associated. For a global query and head (Longformer spec: own projections, every valid key counts):
-//   score_j = q · (Wk x_j + bk) = (Wkᵀ q) · x_j + constant            the constant cancels in the softmax
-//   Σ p_j (Wv x_j + bv)         = Wv (Σ p_j x_j) + bv                 because Σ p_j = 1
-// so keys and values of all tokens under the global projections never exist: 2·heads·g·n·hidden MAC instead of
-// 2·n·hidden² + 2·g·n·hidden; the better choice while there are fewer global tokens than head_dim.
-// Partial sums over fixed blocks of kGlobalBlock keys are merged in block order: the bits depend on the sequence alone.
+// Global rows, re-associated. For a global query and head (Longformer spec: own projections, every
+// valid key counts):
+//   score_j = q · (Wk x_j + bk) = (Wkᵀ q) · x_j + constant            the constant cancels in the
+//   softmax Σ p_j (Wv x_j + bv)         = Wv (Σ p_j x_j) + bv                 because Σ p_j = 1
+// so keys and values of all tokens under the global projections never exist: 2·heads·g·n·hidden MAC
+// instead of 2·n·hidden² + 2·g·n·hidden; the better choice while there are fewer global tokens than
+// head_dim. Partial sums over fixed blocks of kGlobalBlock keys are merged in block order: the bits
+// depend on the sequence alone.
 #pragma once
 
 #include <cstdint>
@@ -22,19 +24,20 @@ class GlobalAttention {
   void resize(const AttentionPlan& plan, int64_t head_dim, int threads);
   bool empty() const noexcept { return jobs_.empty(); }
 
-  // Computes what the global rows attend to: context() is [global rows of the batch, hidden] in the order of plan.global_rows.
-  // x: [rows, hidden], the layer's input.
-  void run(const AttentionPlan& plan, const AttentionWeights& weights, const float* x, ThreadPool& pool);
+  // Computes what the global rows attend to: context() is [global rows of the batch, hidden] in the
+  // order of plan.global_rows. x: [rows, hidden], the layer's input.
+  void run(const AttentionPlan& plan, const AttentionWeights& weights, const float* x,
+           ThreadPool& pool);
   const float* context() const noexcept { return jobs_.empty() ? nullptr : context_.data(); }
 
  private:
   // Up to kJobQueries global queries of one sequence.
   struct Job {
-    int32_t entry = 0;           // into plan.global_rows
-    int64_t first = 0;           // first query, inside the entry
+    int32_t entry = 0;  // into plan.global_rows
+    int64_t first = 0;  // first query, inside the entry
     int64_t count = 0;
-    int64_t context_row = 0;     // of the first query
-    int64_t partial = 0;         // first of its blocks in the partial buffers of its wave
+    int64_t context_row = 0;  // of the first query
+    int64_t partial = 0;      // first of its blocks in the partial buffers of its wave
   };
   struct Unit {
     int32_t job = 0;
@@ -47,25 +50,28 @@ class GlobalAttention {
     std::vector<Unit> units;
   };
 
-  void absorb_queries(const AttentionPlan& plan, const AttentionWeights& weights, const float* x, const Job& job,
-                      int64_t job_index, int64_t head);
-  void block_partial(const AttentionPlan& plan, const float* x, const Job& job, int64_t job_index, int32_t block,
-                     int worker);
-  void merge(const AttentionPlan& plan, const AttentionWeights& weights, const Job& job, int64_t head);
+  void absorb_queries(const AttentionPlan& plan, const AttentionWeights& weights, const float* x,
+                      const Job& job, int64_t job_index, int64_t head);
+  void block_partial(const AttentionPlan& plan, const float* x, const Job& job, int64_t job_index,
+                     int32_t block, int worker);
+  void merge(const AttentionPlan& plan, const AttentionWeights& weights, const Job& job,
+             int64_t head);
 
   int64_t heads_ = 0;
   int64_t head_dim_ = 0;
   int64_t hidden_ = 0;
   std::vector<Job> jobs_;
   std::vector<Wave> waves_;
-  std::vector<float> context_;   // [global rows, hidden]
-  std::vector<float> absorbed_;  // [jobs of a wave][heads · kJobQueries][hidden]: Wkᵀ q, row head · count + query
-  std::vector<float> sums_;      // [partial][heads · kJobQueries][hidden]: Σ exp(score - max) x_j
-  std::vector<float> maxima_;    // [partial][heads · kJobQueries]
-  std::vector<float> totals_;    // [partial][heads · kJobQueries]: Σ exp(score - max)
+  std::vector<float> context_;  // [global rows, hidden]
+  std::vector<float>
+      absorbed_;  // [jobs of a wave][heads · kJobQueries][hidden]: Wkᵀ q, row head · count + query
+  std::vector<float> sums_;    // [partial][heads · kJobQueries][hidden]: Σ exp(score - max) x_j
+  std::vector<float> maxima_;  // [partial][heads · kJobQueries]
+  std::vector<float> totals_;  // [partial][heads · kJobQueries]: Σ exp(score - max)
   struct Scratch {
-    std::vector<float> scores;   // [heads · kJobQueries][kGlobalBlock]
-    std::vector<float> keys;     // [kGlobalBlock][hidden], only for blocks with masked rows or an odd length
+    std::vector<float> scores;  // [heads · kJobQueries][kGlobalBlock]
+    std::vector<float>
+        keys;  // [kGlobalBlock][hidden], only for blocks with masked rows or an odd length
     std::vector<float> corrections;
     std::vector<int32_t> begin, end;
   };

@@ -15,8 +15,8 @@ struct Linear {
   std::vector<float> bias;  // [out_features]
 };
 
-// A matrix [rows, cols] as stored, for products with few rows: a view of the checkpoint's mapping where that holds aligned
-// f32, else a copy.
+// A matrix [rows, cols] as stored, for products with few rows: a view of the checkpoint's mapping
+// where that holds aligned f32, else a copy.
 class Matrix {
  public:
   Matrix() = default;
@@ -36,7 +36,8 @@ struct LayerNorm {
   float eps = 1e-12f;
 };
 
-// A table whose rows are read on demand, in the type of its file; only the pages of rows that are used are ever loaded.
+// A table whose rows are read on demand, in the type of its file; only the pages of rows that are
+// used are ever loaded.
 class EmbeddingTable {
  public:
   EmbeddingTable() = default;

@@ -8,7 +8,9 @@ namespace {
 
 EncoderConfig config(const std::string& type, const std::string& more = "") {
   return read_encoder_config(io::Config::parse(
-      R"({"model_type": ")" + type + R"(", "vocab_size": 50, "max_position_embeddings": 12, "type_vocab_size": 1)" + more + "}",
+      R"({"model_type": ")" + type +
+          R"(", "vocab_size": 50, "max_position_embeddings": 12, "type_vocab_size": 1)" + more +
+          "}",
       "config.json"));
 }
 

@@ -1,4 +1,5 @@
-// The encoder against its dense double-precision definition on random models, and the promises about bits.
+// The encoder against its dense double-precision definition on random models, and the promises
+// about bits.
 #include "longformer/encoder.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +26,9 @@ struct RandomCase {
   EncoderInput input;
 };
 
-int64_t pick(std::mt19937& engine, std::vector<int64_t> values) { return values[engine() % values.size()]; }
+int64_t pick(std::mt19937& engine, std::vector<int64_t> values) {
+  return values[engine() % values.size()];
+}
 
 std::string random_config(std::mt19937& engine, bool long_model) {
   const int64_t head_dim = pick(engine, {8, 16, 32, 48, 64, 80});
@@ -33,7 +36,9 @@ std::string random_config(std::mt19937& engine, bool long_model) {
   const int64_t layers = 1 + engine() % 3;
   const char* activations[] = {"gelu", "gelu_new", "relu", "silu", "tanh", "quick_gelu"};
   std::string json = "{\"model_type\": \"" + std::string(long_model ? "longformer" : "bert") + "\"";
-  const auto field = [&](const std::string& name, const std::string& value) { json += ", \"" + name + "\": " + value; };
+  const auto field = [&](const std::string& name, const std::string& value) {
+    json += ", \"" + name + "\": " + value;
+  };
   field("vocab_size", "50");
   field("hidden_size", std::to_string(heads * head_dim));
   field("num_attention_heads", std::to_string(heads));
@@ -46,7 +51,8 @@ std::string random_config(std::mt19937& engine, bool long_model) {
   field("hidden_act", "\"" + std::string(activations[engine() % 6]) + "\"");
   if (long_model) {
     std::string windows;
-    for (int64_t l = 0; l < layers; ++l) windows += (l ? ", " : "") + std::to_string(2 * (1 + engine() % 40));
+    for (int64_t l = 0; l < layers; ++l)
+      windows += (l ? ", " : "") + std::to_string(2 * (1 + engine() % 40));
     field("attention_window", engine() % 2 ? "[" + windows + "]" : "16");
   }
   return json + "}";
@@ -70,16 +76,19 @@ EncoderInput random_input(std::mt19937& engine, const EncoderConfig& config) {
     }
   }
   if (engine() % 3 == 0) {
-    for (size_t i = 0; i < input.input_ids.size(); ++i) input.position_ids.push_back(engine() % config.position_rows);
+    for (size_t i = 0; i < input.input_ids.size(); ++i)
+      input.position_ids.push_back(engine() % config.position_rows);
   }
   return input;
 }
 
-void expect_close(const std::vector<float>& got, const std::vector<double>& want, const std::string& what) {
+void expect_close(const std::vector<float>& got, const std::vector<double>& want,
+                  const std::string& what) {
   ASSERT_EQ(got.size(), want.size()) << what;
   double largest = 1;
   for (const double value : want) largest = std::max(largest, std::abs(value));
-  for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 2e-5 * largest) << what << " element " << i;
+  for (size_t i = 0; i < got.size(); ++i)
+    ASSERT_NEAR(got[i], want[i], 2e-5 * largest) << what << " element " << i;
 }
 
 RandomCase random_case(uint32_t seed) {
@@ -96,14 +105,16 @@ TEST(Encoder, MatchesTheDenseDefinition) {
     const RandomCase c = random_case(seed);
     const test::Tensors tensors = test::random_tensors(c.config, seed);
     TemporaryDirectory directory;
-    test::write_checkpoint(directory.path(), c.json, c.config, tensors, seed % 3 == 0 ? c.config.name_prefixes[0] : "");
+    test::write_checkpoint(directory.path(), c.json, c.config, tensors,
+                           seed % 3 == 0 ? c.config.name_prefixes[0] : "");
     Encoder encoder = Encoder::load(directory.path(), {.threads = 2});
     const EncoderOutput out = encoder.encode(c.input, {.hidden_states = true});
     const test::ReferenceStates want = test::reference_encoder(c.config, tensors, c.input);
     ASSERT_EQ(out.hidden_states.size(), want.hidden.size());
     const std::string what = "seed " + std::to_string(seed) + " ";
     for (size_t l = 0; l < want.hidden.size(); ++l) {
-      expect_close(out.hidden_states[l], want.hidden[l], what + "hidden state " + std::to_string(l));
+      expect_close(out.hidden_states[l], want.hidden[l],
+                   what + "hidden state " + std::to_string(l));
     }
     EXPECT_EQ(out.hidden_states.back(), out.last_hidden_state);
     expect_close(out.pooler_output, want.pooled, what + "pooler");
@@ -140,7 +151,8 @@ class EncoderBits : public testing::Test {
     for (const EncoderInput& text : texts) {
       all.lengths.push_back(text.lengths[0]);
       all.input_ids.insert(all.input_ids.end(), text.input_ids.begin(), text.input_ids.end());
-      all.global_attention_mask.insert(all.global_attention_mask.end(), text.global_attention_mask.begin(),
+      all.global_attention_mask.insert(all.global_attention_mask.end(),
+                                       text.global_attention_mask.begin(),
                                        text.global_attention_mask.end());
     }
     return all;
@@ -154,7 +166,8 @@ class EncoderBits : public testing::Test {
 TEST_F(EncoderBits, DoNotDependOnThreads) {
   const EncoderInput all = join(texts_);
   const std::vector<float> one = load(1).encode(all).last_hidden_state;
-  for (const int threads : {2, 3, 4, 8}) EXPECT_EQ(one, load(threads).encode(all).last_hidden_state) << threads;
+  for (const int threads : {2, 3, 4, 8})
+    EXPECT_EQ(one, load(threads).encode(all).last_hidden_state) << threads;
 }
 
 TEST_F(EncoderBits, DoNotDependOnNeighbours) {
@@ -185,7 +198,8 @@ TEST_F(EncoderBits, DoNotDependOnPadding) {
       padded.input_ids.resize(text.input_ids.size() + extra, 1);
       padded.global_attention_mask.resize(text.input_ids.size() + extra, 0);
       const std::vector<float> states = encoder.encode(padded).last_hidden_state;
-      EXPECT_TRUE(std::equal(alone.begin(), alone.end(), states.begin())) << text.lengths[0] << " + " << extra;
+      EXPECT_TRUE(std::equal(alone.begin(), alone.end(), states.begin()))
+          << text.lengths[0] << " + " << extra;
     }
   }
 }
@@ -224,7 +238,9 @@ TEST_F(EncoderBits, MemoryIsFlatOverManyCalls) {
   Encoder encoder = load(2);
   const std::vector<float> first = encoder.encode(texts_[3]).last_hidden_state;
   for (int i = 0; i < 20; ++i) encoder.encode(texts_[i % texts_.size()]);
-  EXPECT_EQ(first, encoder.encode(texts_[3]).last_hidden_state);  // nothing of a call is left behind in the next
+  EXPECT_EQ(
+      first,
+      encoder.encode(texts_[3]).last_hidden_state);  // nothing of a call is left behind in the next
 }
 
 TEST_F(EncoderBits, CancelsBetweenLayers) {
@@ -244,7 +260,9 @@ TEST_F(EncoderBits, MissingPoolerIsNoError) {
   tensors.erase("pooler.dense.weight");
   tensors.erase("pooler.dense.bias");
   TemporaryDirectory directory;
-  test::write_checkpoint(directory.path(), io::read_file(directory_.path() / "config.json", 1 << 20), config_, tensors);
+  test::write_checkpoint(directory.path(),
+                         io::read_file(directory_.path() / "config.json", 1 << 20), config_,
+                         tensors);
   Encoder encoder = Encoder::load(directory.path(), {.threads = 1});
   EXPECT_FALSE(encoder.info().has_pooler);
   EXPECT_EQ(encoder.names().missing.size(), 2u);
@@ -255,13 +273,17 @@ TEST_F(EncoderBits, MissingCoreTensorIsNamed) {
   test::Tensors tensors = test::random_tensors(config_, 5);
   tensors.erase("encoder.layer.1.output.dense.bias");
   TemporaryDirectory directory;
-  test::write_checkpoint(directory.path(), io::read_file(directory_.path() / "config.json", 1 << 20), config_, tensors);
+  test::write_checkpoint(directory.path(),
+                         io::read_file(directory_.path() / "config.json", 1 << 20), config_,
+                         tensors);
   try {
     Encoder::load(directory.path(), {.threads = 1});
     FAIL() << "loaded";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kInvalidFile);
-    EXPECT_NE(std::string(error.what()).find("encoder.layer.1.output.dense.bias"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("encoder.layer.1.output.dense.bias"),
+              std::string::npos)
+        << error.what();
   }
 }
 

@@ -1,5 +1,6 @@
-// Golden tensors of the reference implementation, made by tools/make_goldens.py: each directory below tests/data/models is a
-// checkpoint with inputs.safetensors and expected.safetensors, whose metadata holds the tolerance of that case.
+// Golden tensors of the reference implementation, made by tools/make_goldens.py: each directory
+// below tests/data/models is a checkpoint with inputs.safetensors and expected.safetensors, whose
+// metadata holds the tolerance of that case.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,8 +17,10 @@ namespace fs = std::filesystem;
 
 std::vector<std::string> golden_cases() {
   std::vector<std::string> names;
-  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(LONGFORMER_TEST_DATA) / "models")) {
-    if (fs::exists(entry.path() / "expected.safetensors")) names.push_back(entry.path().filename().string());
+  for (const fs::directory_entry& entry :
+       fs::directory_iterator(fs::path(LONGFORMER_TEST_DATA) / "models")) {
+    if (fs::exists(entry.path() / "expected.safetensors"))
+      names.push_back(entry.path().filename().string());
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -53,18 +56,20 @@ TEST_P(Golden, EqualsTheReference) {
   const double tolerance = std::stod(expected.metadata.at("tolerance"));
   ASSERT_LE(tolerance, 1e-3);
   Encoder encoder = Encoder::load(directory, {.threads = 2});
-  const EncoderOutput out =
-      encoder.encode(read_input(io::read_safetensors(directory / "inputs.safetensors")), {.hidden_states = true});
+  const EncoderOutput out = encoder.encode(
+      read_input(io::read_safetensors(directory / "inputs.safetensors")), {.hidden_states = true});
   int compared = 0;
   for (const io::NamedTensor& tensor : expected.tensors) {
     const std::vector<float>* got = nullptr;
     if (tensor.name == "last_hidden_state") got = &out.last_hidden_state;
     if (tensor.name == "pooler_output") got = &out.pooler_output;
-    if (tensor.name.starts_with("hidden_states.")) got = &out.hidden_states.at(std::stoul(tensor.name.substr(14)));
+    if (tensor.name.starts_with("hidden_states."))
+      got = &out.hidden_states.at(std::stoul(tensor.name.substr(14)));
     ASSERT_NE(got, nullptr) << tensor.name;
     const std::vector<float> want = to_f32(tensor.tensor);
     ASSERT_EQ(got->size(), want.size()) << tensor.name;
-    for (size_t i = 0; i < want.size(); ++i) ASSERT_NEAR((*got)[i], want[i], tolerance) << tensor.name << " " << i;
+    for (size_t i = 0; i < want.size(); ++i)
+      ASSERT_NEAR((*got)[i], want[i], tolerance) << tensor.name << " " << i;
     ++compared;
   }
   EXPECT_GT(compared, 0);

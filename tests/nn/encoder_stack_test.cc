@@ -11,11 +11,13 @@ namespace {
 Linear identity(int64_t out, int64_t in) {
   std::vector<float> weight(static_cast<size_t>(out * in));
   for (int64_t i = 0; i < std::min(out, in); ++i) weight[i * in + i] = 1;
-  return {kernels::PackedMatrix::pack(weight.data(), out, in), std::vector<float>(static_cast<size_t>(out))};
+  return {kernels::PackedMatrix::pack(weight.data(), out, in),
+          std::vector<float>(static_cast<size_t>(out))};
 }
 
 LayerNorm plain_norm(int64_t width) {
-  return {std::vector<float>(static_cast<size_t>(width), 1), std::vector<float>(static_cast<size_t>(width)), 1e-5f};
+  return {std::vector<float>(static_cast<size_t>(width), 1),
+          std::vector<float>(static_cast<size_t>(width)), 1e-5f};
 }
 
 EncoderLayer make_layer(int64_t width) {
@@ -51,8 +53,8 @@ class EncoderStack : public testing::Test {
     return x;
   }
 
-  std::vector<float> run(const std::vector<const AttentionPlan*>& plans, EncoderWorkspace& workspace,
-                         const LayerObserver& observe) {
+  std::vector<float> run(const std::vector<const AttentionPlan*>& plans,
+                         EncoderWorkspace& workspace, const LayerObserver& observe) {
     std::vector<float> x = states(plans[0]->rows);
     run_encoder(layers_, plans, kWidth / 2, x.data(), workspace, observe, pool_);
     return x;
@@ -79,8 +81,9 @@ TEST_F(EncoderStack, StopsWhenTheObserverSaysSo) {
   EncoderWorkspace workspace;
   std::vector<float> x = states(40);
   int calls = 0;
-  const bool finished = run_encoder(layers_, {&plan, &plan, &plan}, kWidth / 2, x.data(), workspace,
-                                    [&](int64_t, const float*) { return ++calls < 2; }, pool_);
+  const bool finished = run_encoder(
+      layers_, {&plan, &plan, &plan}, kWidth / 2, x.data(), workspace,
+      [&](int64_t, const float*) { return ++calls < 2; }, pool_);
   EXPECT_FALSE(finished);
   EXPECT_EQ(calls, 2);
 }
@@ -88,7 +91,8 @@ TEST_F(EncoderStack, StopsWhenTheObserverSaysSo) {
 // The planes keep what an earlier, larger batch wrote; a later one must not see it.
 TEST_F(EncoderStack, ForgetsEarlierBatches) {
   const auto always = [](int64_t, const float*) { return true; };
-  const AttentionPlan small = plan_of({5, 70}, 4), large = plan_of({300, 33}, 9), wide = plan_of({5, 70}, 20);
+  const AttentionPlan small = plan_of({5, 70}, 4), large = plan_of({300, 33}, 9),
+                      wide = plan_of({5, 70}, 20);
   EncoderWorkspace fresh, used;
   const std::vector<float> want = run({&small, &wide, &small}, fresh, always);
   run({&large, &large, &large}, used, always);

@@ -12,7 +12,8 @@
 namespace longformer {
 namespace {
 
-std::vector<float> random_values(std::mt19937& engine, int64_t count, float deviation, float mean = 0) {
+std::vector<float> random_values(std::mt19937& engine, int64_t count, float deviation,
+                                 float mean = 0) {
   std::normal_distribution<float> normal(mean, deviation);
   std::vector<float> values(static_cast<size_t>(count));
   for (float& value : values) value = normal(engine);
@@ -26,7 +27,8 @@ LayerNorm random_norm(std::mt19937& engine, int64_t width, float eps) {
 std::vector<double> normalized(const std::vector<double>& x, const LayerNorm& norm) {
   double mean = 0, variance = 0;
   for (const double value : x) mean += value / static_cast<double>(x.size());
-  for (const double value : x) variance += (value - mean) * (value - mean) / static_cast<double>(x.size());
+  for (const double value : x)
+    variance += (value - mean) * (value - mean) / static_cast<double>(x.size());
   std::vector<double> y(x.size());
   for (size_t i = 0; i < x.size(); ++i) {
     y[i] = (x[i] - mean) / std::sqrt(variance + double{norm.eps}) * norm.gamma[i] + norm.beta[i];
@@ -37,13 +39,15 @@ std::vector<double> normalized(const std::vector<double>& x, const LayerNorm& no
 TEST(Embedding, AddsThreeRowsAndNormalizes) {
   std::mt19937 engine(3);
   const int64_t width = 24;
-  const std::vector<float> words = random_values(engine, 30 * width, 1), positions = random_values(engine, 200 * width, 1),
+  const std::vector<float> words = random_values(engine, 30 * width, 1),
+                           positions = random_values(engine, 200 * width, 1),
                            types = random_values(engine, 2 * width, 1);
   const auto table = [&](const std::vector<float>& values) {
     const int64_t rows = static_cast<int64_t>(values.size()) / width;
     return EmbeddingTable(make_tensor({rows, width}, std::span<const float>(values)));
   };
-  const EmbeddingWeights weights{table(words), table(positions), table(types), random_norm(engine, width, 1e-12f)};
+  const EmbeddingWeights weights{table(words), table(positions), table(types),
+                                 random_norm(engine, width, 1e-12f)};
   std::vector<int64_t> ids, places, kinds;
   for (int64_t r = 0; r < 150; ++r) {
     ids.push_back(engine() % 30);
@@ -56,10 +60,12 @@ TEST(Embedding, AddsThreeRowsAndNormalizes) {
   for (int64_t r = 0; r < 150; ++r) {
     std::vector<double> sum(width);
     for (int64_t c = 0; c < width; ++c) {
-      sum[c] = double{words[ids[r] * width + c]} + positions[places[r] * width + c] + types[kinds[r] * width + c];
+      sum[c] = double{words[ids[r] * width + c]} + positions[places[r] * width + c] +
+               types[kinds[r] * width + c];
     }
     const std::vector<double> want = normalized(sum, weights.norm);
-    for (int64_t c = 0; c < width; ++c) ASSERT_NEAR(x[r * width + c], want[c], 1e-5) << r << " " << c;
+    for (int64_t c = 0; c < width; ++c)
+      ASSERT_NEAR(x[r * width + c], want[c], 1e-5) << r << " " << c;
   }
 }
 
@@ -87,17 +93,21 @@ TEST(EmbeddingTable, ReadsUnalignedAndNarrowRows) {
 TEST(FeedForwardBlock, MatchesItsFormula) {
   std::mt19937 engine(5);
   const int64_t width = 20, inner = 52, rows = 37;
-  const std::vector<float> w1 = random_values(engine, inner * width, 0.2f), w2 = random_values(engine, width * inner, 0.2f);
+  const std::vector<float> w1 = random_values(engine, inner * width, 0.2f),
+                           w2 = random_values(engine, width * inner, 0.2f);
   const std::vector<float> a = random_values(engine, rows * width, 1);
   ThreadPool pool(1);
   FeedForwardWeights weights;
   std::vector<float> y(a.size()), in_place = a, middle(rows * inner), outer(a.size());
   pool.run(1, [&](int64_t, int) {
-    weights.inner = {kernels::PackedMatrix::pack(w1.data(), inner, width), random_values(engine, inner, 0.3f)};
-    weights.outer = {kernels::PackedMatrix::pack(w2.data(), width, inner), random_values(engine, width, 0.3f)};
+    weights.inner = {kernels::PackedMatrix::pack(w1.data(), inner, width),
+                     random_values(engine, inner, 0.3f)};
+    weights.outer = {kernels::PackedMatrix::pack(w2.data(), width, inner),
+                     random_values(engine, width, 0.3f)};
     weights.norm = random_norm(engine, width, 1e-5f);
     feed_forward_block(weights, rows, a.data(), y.data(), middle.data(), outer.data());
-    feed_forward_block(weights, rows, in_place.data(), in_place.data(), middle.data(), outer.data());
+    feed_forward_block(weights, rows, in_place.data(), in_place.data(), middle.data(),
+                       outer.data());
   });
   EXPECT_EQ(y, in_place);
   for (int64_t r = 0; r < rows; ++r) {
@@ -112,7 +122,8 @@ TEST(FeedForwardBlock, MatchesItsFormula) {
       for (int64_t i = 0; i < inner; ++i) sum[c] += hidden[i] * w2[c * inner + i];
     }
     const std::vector<double> want = normalized(sum, weights.norm);
-    for (int64_t c = 0; c < width; ++c) ASSERT_NEAR(y[r * width + c], want[c], 2e-5) << r << " " << c;
+    for (int64_t c = 0; c < width; ++c)
+      ASSERT_NEAR(y[r * width + c], want[c], 2e-5) << r << " " << c;
   }
 }
 

@@ -1,4 +1,5 @@
-// The re-associated global rows against attention with the projections written out, in double precision.
+// The re-associated global rows against attention with the projections written out, in double
+// precision.
 #include "ops/global_attention.h"
 
 #include <gtest/gtest.h>
@@ -44,21 +45,22 @@ Projections random_projections(std::mt19937& engine, int64_t hidden) {
   return p;
 }
 
-std::vector<double> project(const std::vector<float>& x, const std::vector<float>& weight, const std::vector<float>& bias,
-                            int64_t hidden, double scale) {
+std::vector<double> project(const std::vector<float>& x, const std::vector<float>& weight,
+                            const std::vector<float>& bias, int64_t hidden, double scale) {
   std::vector<double> y(x.size());
   for (size_t r = 0; r < x.size() / hidden; ++r) {
     for (int64_t o = 0; o < hidden; ++o) {
       double sum = bias[o];
-      for (int64_t i = 0; i < hidden; ++i) sum += double{x[r * hidden + i]} * weight[o * hidden + i];
+      for (int64_t i = 0; i < hidden; ++i)
+        sum += double{x[r * hidden + i]} * weight[o * hidden + i];
       y[r * hidden + o] = sum * scale;
     }
   }
   return y;
 }
 
-std::vector<float> run(const Case& c, const AttentionPlan& plan, const Projections& p, const std::vector<float>& x,
-                       int threads) {
+std::vector<float> run(const Case& c, const AttentionPlan& plan, const Projections& p,
+                       const std::vector<float>& x, int threads) {
   ThreadPool pool(threads);
   GlobalAttention global;
   global.resize(plan, c.head_dim, threads);
@@ -79,7 +81,8 @@ void expect_matches_reference(const Case& c, uint32_t seed) {
   ReferenceInputs in;
   in.head_dim = c.head_dim;
   in.q = in.k = in.v = std::vector<double>(x.size(), 0.0);
-  in.global_q = project(x, p.q, p.weights.query_global_bias, hidden, 1 / std::sqrt(static_cast<double>(c.head_dim)));
+  in.global_q = project(x, p.q, p.weights.query_global_bias, hidden,
+                        1 / std::sqrt(static_cast<double>(c.head_dim)));
   in.global_k = project(x, p.k, p.weights.key_global_bias, hidden, 1);
   in.global_v = project(x, p.v, p.weights.value_global_bias, hidden, 1);
   const std::vector<double> want = attention_reference(c.pattern, in).out;
@@ -89,7 +92,8 @@ void expect_matches_reference(const Case& c, uint32_t seed) {
   for (const GlobalRows& entry : plan.global_rows) {
     for (const int64_t row : entry.rows) {
       for (int64_t i = 0; i < hidden; ++i, ++index) {
-        ASSERT_NEAR(got[index], want[row * hidden + i], 2e-5) << "seed " << seed << " row " << row << " column " << i;
+        ASSERT_NEAR(got[index], want[row * hidden + i], 2e-5)
+            << "seed " << seed << " row " << row << " column " << i;
       }
     }
   }

@@ -90,7 +90,8 @@ def embed_bits(options, rng: np.random.Generator, folder: Path, scratch: Path, t
     if len(base) != len({file.read_text() for file in files}):
         wrong.append(f"embed: {len(base)} vectors for {DOCUMENTS} files")
     for what, other in (("threads 3", run(files, 3)), ("reversed", run(files[::-1], 2))):
-        wrong += [f"embed, {what}: another vector for {name}" for name in base if other.get(name, base[name]) != base[name]]
+        wrong += [f"embed, {what}: another vector for {name}" for name in base
+                  if other.get(name, base[name]) != base[name]]
     for name, vector in base.items():
         if run([Path(name)], 2)[name] != vector:
             wrong.append(f"embed: another vector for {Path(name).name} alone")

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Published sums and first elements of two tiny deterministic models. Needs numpy and safetensors, not PyTorch."""
+"""Published sums and first elements of two tiny deterministic models. Needs numpy and safetensors, not PyTorch.
+
+The cases are fixed: --cases and --seed are there because every script of this folder takes them.
+"""
 
 from __future__ import annotations
 

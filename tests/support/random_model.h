@@ -1,4 +1,5 @@
-// Small random checkpoints for tests, and the dense double-precision encoder that they are compared with.
+// Small random checkpoints for tests, and the dense double-precision encoder that they are compared
+// with.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +20,8 @@ namespace longformer::test {
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "longformer-test-XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "longformer-test-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
     path_ = pattern;
   }
@@ -37,7 +39,8 @@ class TemporaryDirectory {
 
 using Tensors = std::map<std::string, std::vector<float>>;
 
-// Random weights for every tensor that the config asks for: normal with the given deviation, norms around 1.
+// Random weights for every tensor that the config asks for: normal with the given deviation, norms
+// around 1.
 inline Tensors random_tensors(const EncoderConfig& config, uint32_t seed, float deviation = 0.1f) {
   std::mt19937 engine(seed);
   std::normal_distribution<float> normal(0.0f, deviation);
@@ -52,22 +55,26 @@ inline Tensors random_tensors(const EncoderConfig& config, uint32_t seed, float 
 }
 
 inline void write_checkpoint(const std::filesystem::path& directory, const std::string& config_json,
-                             const EncoderConfig& config, const Tensors& tensors, const std::string& prefix = "") {
+                             const EncoderConfig& config, const Tensors& tensors,
+                             const std::string& prefix = "") {
   io::write_file_atomic(directory / "config.json", config_json);
   std::vector<io::NamedTensor> named;
   for (const io::ExpectedTensor& expected : expected_tensors(config)) {
     const auto found = tensors.find(expected.name);
     if (found == tensors.end()) continue;
-    named.push_back({prefix + expected.name, make_tensor(expected.shape, std::span<const float>(found->second))});
+    named.push_back({prefix + expected.name,
+                     make_tensor(expected.shape, std::span<const float>(found->second))});
   }
   io::write_safetensors(directory / "model.safetensors", named);
 }
 
-// What the encoder should give, in double precision, straight from the definition of the families and of count().
+// What the encoder should give, in double precision, straight from the definition of the families
+// and of count().
 struct ReferenceStates {
   std::vector<std::vector<double>> hidden;  // embeddings and each layer, [rows, hidden_size]
   std::vector<double> pooled;               // [sequences, hidden_size]
 };
-ReferenceStates reference_encoder(const EncoderConfig& config, const Tensors& tensors, const EncoderInput& input);
+ReferenceStates reference_encoder(const EncoderConfig& config, const Tensors& tensors,
+                                  const EncoderInput& input);
 
 }  // namespace longformer::test

@@ -1,4 +1,5 @@
-// Dense, double precision, no tiles, no plan: the definition of a post-norm encoder written down once more.
+// Dense, double precision, no tiles, no plan: the definition of a post-norm encoder written down
+// once more.
 #include <cmath>
 
 #include "attention/reference.h"
@@ -14,7 +15,8 @@ class Model {
  public:
   Model(const EncoderConfig& config, const Tensors& tensors) : config_(config), tensors_(tensors) {}
 
-  Values linear(const Values& x, int64_t rows, const std::string& name, int64_t out, int64_t in) const {
+  Values linear(const Values& x, int64_t rows, const std::string& name, int64_t out,
+                int64_t in) const {
     const std::vector<float>& weight = tensors_.at(name + ".weight");
     const std::vector<float>& bias = tensors_.at(name + ".bias");
     Values y(static_cast<size_t>(rows * out));
@@ -62,7 +64,8 @@ class Model {
     return NAN;
   }
 
-  Values attention(const Values& x, const AttentionPattern& pattern, int64_t rows, const std::string& prefix) const {
+  Values attention(const Values& x, const AttentionPattern& pattern, int64_t rows,
+                   const std::string& prefix) const {
     const int64_t width = config_.hidden_size;
     ReferenceInputs in;
     in.head_dim = config_.head_dim();
@@ -96,7 +99,8 @@ Values add(const Values& a, const Values& b) {
 
 }  // namespace
 
-ReferenceStates reference_encoder(const EncoderConfig& config, const Tensors& tensors, const EncoderInput& input) {
+ReferenceStates reference_encoder(const EncoderConfig& config, const Tensors& tensors,
+                                  const EncoderInput& input) {
   const Model model(config, tensors);
   const EncoderBatch batch = check_batch(config, input);
   const int64_t width = config.hidden_size;
@@ -116,20 +120,26 @@ ReferenceStates reference_encoder(const EncoderConfig& config, const Tensors& te
   for (int64_t layer = 0; layer < config.layers; ++layer) {
     const std::string prefix = "encoder.layer." + std::to_string(layer) + ".";
     if (!config.attention_window.empty()) {
-      pattern.window = Window{config.attention_window[layer] / 2, config.attention_window[layer] / 2};
+      pattern.window =
+          Window{config.attention_window[layer] / 2, config.attention_window[layer] / 2};
     }
     const Values context = model.attention(x, pattern, batch.rows, prefix);
-    Values a = add(x, model.linear(context, batch.rows, prefix + "attention.output.dense", width, width));
+    Values a =
+        add(x, model.linear(context, batch.rows, prefix + "attention.output.dense", width, width));
     model.norm(a, prefix + "attention.output.LayerNorm");
-    Values inner = model.linear(a, batch.rows, prefix + "intermediate.dense", config.intermediate_size, width);
+    Values inner =
+        model.linear(a, batch.rows, prefix + "intermediate.dense", config.intermediate_size, width);
     for (double& value : inner) value = model.activate(value);
-    x = add(a, model.linear(inner, batch.rows, prefix + "output.dense", width, config.intermediate_size));
+    x = add(a, model.linear(inner, batch.rows, prefix + "output.dense", width,
+                            config.intermediate_size));
     model.norm(x, prefix + "output.LayerNorm");
     states.hidden.push_back(x);
   }
   Values first;
-  for (const int64_t row : batch.first_rows) first.insert(first.end(), &x[row * width], &x[row * width] + width);
-  states.pooled = model.linear(first, static_cast<int64_t>(batch.first_rows.size()), "pooler.dense", width, width);
+  for (const int64_t row : batch.first_rows)
+    first.insert(first.end(), &x[row * width], &x[row * width] + width);
+  states.pooled = model.linear(first, static_cast<int64_t>(batch.first_rows.size()), "pooler.dense",
+                               width, width);
   for (double& value : states.pooled) value = std::tanh(value);
   return states;
 }
