@@ -58,10 +58,9 @@ void print_report(const ConvertCommand& command, const ConvertReport& report) {
     output.flush();
     return;
   }
-  output.line(printable(command.destination, Lines::kJoin) + ": " +
-              counted(report.tensors, "tensor") + ", " +
-              counted(static_cast<int64_t>(report.files.size()), "companion file") +
-              " taken along");
+  output.line(
+      printable(command.destination, Lines::kJoin) + ": " + counted(report.tensors, "tensor") +
+      ", " + counted(static_cast<int64_t>(report.files.size()), "companion file") + " taken along");
   if (!report.dropped.empty()) {
     std::string names;
     for (const std::string& name : report.dropped) names += (names.empty() ? "" : ", ") + name;

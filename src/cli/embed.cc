@@ -202,7 +202,12 @@ EmbedSummary embed_all(const EmbedCommand& command, tasks::TextModel& model,
       bar.update((static_cast<double>(i) + part) / static_cast<double>(names.size()));
     };
     hooks.cancelled = [&] { return sink.closed(); };
-    const int64_t windows = embed_one(command, model, *document, names[i], hooks, sink);
+    int64_t windows = 1;
+    try {
+      windows = embed_one(command, model, *document, names[i], hooks, sink);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kCancelled || !sink.closed()) throw;  // the reader went away
+    }
     ++summary.documents;
     if (windows > 1) ++summary.windowed;
     if (document->replaced) ++summary.replaced;

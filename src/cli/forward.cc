@@ -72,6 +72,12 @@ InputTensors read_inputs(const std::string& path) {
                       "; it must be that of input_ids, " + to_string(ids->shape),
                   path);
     }
+    if (is_floating(tensor.tensor.dtype)) {
+      throw Error(ErrorCode::kInvalidFile,
+                  "tensor \"" + tensor.name + "\" holds " +
+                      std::string(dtype_name(tensor.tensor.dtype)) + "; inputs are integers (I64)",
+                  path);
+    }
     std::vector<int64_t> values = to_i64(tensor.tensor);
     if (tensor.name == "input_ids") {
       result.input.input_ids = std::move(values);

@@ -79,7 +79,8 @@ std::string human_passage(const tasks::SearchResult& result, bool bold) {
       end = begin + character_border(passage.substr(begin),
                                      kShownBytes - std::min(shown.size(), kShownBytes));
     const std::string best = part(std::max(begin, best_begin), std::min(end, best_end));
-    shown += kIndent + part(begin, std::min(end, best_begin));
+    if (begin < end) shown += kIndent;
+    shown += part(begin, std::min(end, best_begin));
     shown += bold && !best.empty() ? kBold + best + kPlain : best;
     shown += part(std::max(begin, best_end), end);
     if (cut) return shown + " [...]";

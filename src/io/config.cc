@@ -1,5 +1,6 @@
 #include "io/config.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -101,6 +102,23 @@ Config Config::read(const std::filesystem::path& path) {
   return parse(read_file(path, kMaxJsonBytes), path.string());
 }
 
+std::vector<Config> Config::read_list(const std::filesystem::path& path) {
+  const Json list =
+      parse_json(read_file(path, kMaxJsonBytes), path.string(), DuplicateKeys::kLastWins);
+  const bool objects = list.is_array() && std::all_of(list.begin(), list.end(),
+                                                      [](const Json& j) { return j.is_object(); });
+  if (!objects || list.empty()) {
+    throw Error(ErrorCode::kInvalidFile, "must be a list of JSON objects, at least one",
+                path.string());
+  }
+  std::vector<Config> configs(list.size());
+  for (size_t i = 0; i < list.size(); ++i) {
+    configs[i].impl_->json = list[i];
+    configs[i].impl_->place = path.string() + ": entry " + std::to_string(i);
+  }
+  return configs;
+}
+
 const std::string& Config::place() const { return impl_->place; }
 bool Config::has(std::string_view key) const { return impl_->find(key) != nullptr; }
 
@@ -153,7 +171,8 @@ std::vector<int64_t> Config::integers(std::string_view key, int64_t min, int64_t
 std::vector<std::string> Config::strings(std::string_view key) const {
   const Json* value = impl_->find(key);
   if (value == nullptr) return {};
-  if (!value->is_array()) throw_field(impl_->place, key, *value, "a list of strings");
+  if (value->is_string()) return {value->get<std::string>()};
+  if (!value->is_array()) throw_field(impl_->place, key, *value, "a string or a list of strings");
   std::vector<std::string> texts;
   texts.reserve(value->size());
   for (const Json& item : *value) {

@@ -19,6 +19,9 @@ class Config {
   // message.
   static Config parse(std::string_view text, std::string place);
   static Config read(const std::filesystem::path& path);  // kNotFound when absent
+  // A file that holds a list of objects, such as modules.json. An empty list or anything else
+  // throws kInvalidFile.
+  static std::vector<Config> read_list(const std::filesystem::path& path);
   Config();
   Config(const Config&);
   Config& operator=(const Config&);
@@ -36,6 +39,7 @@ class Config {
   std::string string(std::string_view key, std::string fallback) const;
   // A number gives a list of one; absent gives an empty list.
   std::vector<int64_t> integers(std::string_view key, int64_t min, int64_t max) const;
+  // A string gives a list of one; absent gives an empty list.
   std::vector<std::string> strings(std::string_view key) const;
 
   void set(std::string_view key, int64_t value);

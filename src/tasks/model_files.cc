@@ -8,7 +8,6 @@
 #include "base/limits.h"
 #include "io/config.h"
 #include "io/files.h"
-#include "io/json.h"
 
 namespace longformer::tasks {
 namespace {
@@ -32,17 +31,15 @@ struct Module {
   fs::path directory;
 };
 
-[[noreturn]] void fail_modules(const fs::path& path, const std::string& what) {
-  throw Error(ErrorCode::kInvalidFile, what, path.string());
-}
-
 // A plain path below the model, never outside.
-fs::path module_directory(const fs::path& root, const fs::path& file, const std::string& name) {
+fs::path module_directory(const fs::path& root, const io::Config& entry) {
+  const std::string name = entry.string("path", "");
   const fs::path relative(name);
   const bool climbs = std::any_of(relative.begin(), relative.end(),
                                   [](const fs::path& part) { return part == ".."; });
   if (relative.is_absolute() || climbs) {
-    fail_modules(file, "a module's \"path\" leaves the model directory");
+    throw Error(ErrorCode::kInvalidFile, "a module's \"path\" leaves the model directory",
+                entry.place());
   }
   return name.empty() ? root : root / relative;
 }
@@ -50,19 +47,15 @@ fs::path module_directory(const fs::path& root, const fs::path& file, const std:
 // modules.json: a list of {"type", "path", …}. Empty when the file is absent.
 std::vector<Module> read_modules(const fs::path& root) {
   const fs::path path = root / "modules.json";
-  const std::optional<std::string> text = read_if_there(path, kMaxJsonBytes);
-  if (!text) return {};
-  const io::Json json = io::parse_json(*text, path.string(), io::DuplicateKeys::kLastWins);
-  if (!json.is_array() || json.empty()) fail_modules(path, "must be a list of modules in JSON");
+  std::error_code error;
+  if (!fs::exists(path, error)) return {};
   std::vector<Module> modules;
-  for (const io::Json& entry : json) {
-    const auto text_of = [&](const char* key) {
-      if (!entry.is_object() || !entry.contains(key) || !entry[key].is_string()) {
-        fail_modules(path, std::string("each module needs \"") + key + "\" as a string");
-      }
-      return entry[key].get<std::string>();
-    };
-    modules.push_back({last_part(text_of("type")), module_directory(root, path, text_of("path"))});
+  for (const io::Config& entry : io::Config::read_list(path)) {
+    if (!entry.has("type") || !entry.has("path")) {
+      throw Error(ErrorCode::kInvalidFile, "each module needs \"type\" and \"path\"",
+                  entry.place());
+    }
+    modules.push_back({last_part(entry.string("type", "")), module_directory(root, entry)});
   }
   return modules;
 }
@@ -76,20 +69,16 @@ std::vector<Module> read_modules(const fs::path& root) {
 }
 
 // "pooling_mode": a name, or a list of one.
-Pooling named_pooling(const io::Config& config, const io::Json& mode) {
-  const io::Json& name = mode.is_array() && mode.size() == 1 ? mode[0] : mode;
-  if (!name.is_string()) refuse_mode(config, "\"pooling_mode\" with several values");
-  const std::optional<Pooling> pooling = pooling_from_name(name.get<std::string>());
-  if (!pooling) refuse_mode(config, "\"" + name.get<std::string>() + "\"");
+Pooling named_pooling(const io::Config& config) {
+  const std::vector<std::string> names = config.strings("pooling_mode");
+  if (names.size() != 1) refuse_mode(config, "\"pooling_mode\" with several values");
+  const std::optional<Pooling> pooling = pooling_from_name(names[0]);
+  if (!pooling) refuse_mode(config, "\"" + names[0] + "\"");
   return *pooling;
 }
 
 Pooling read_pooling_mode(const io::Config& config) {
-  if (config.has("pooling_mode")) {
-    const io::Json json =
-        io::parse_json(config.dump(), config.place(), io::DuplicateKeys::kLastWins);
-    return named_pooling(config, json["pooling_mode"]);
-  }
+  if (config.has("pooling_mode")) return named_pooling(config);
   for (const char* other : {"pooling_mode_mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens",
                             "pooling_mode_lasttoken"}) {
     if (config.boolean(other, false)) refuse_mode(config, other);
@@ -221,12 +210,13 @@ TextModel load_text_model(const fs::path& directory, const LoadOptions& options,
                           std::optional<Pooling> chosen) {
   PoolingSettings pooling = read_pooling(directory, chosen);
   const fs::path transformer = pooling.transformer;
+  Encoder encoder = Encoder::load(transformer, options);
   text::Tokenizer tokenizer = load_tokenizer(transformer);
   check_lower_case(transformer, tokenizer);
   std::vector<int64_t> prefix = tokenizer.special_prefix();
   std::vector<int64_t> suffix = tokenizer.special_suffix();
-  TextModel model{Encoder::load(transformer, options), std::move(tokenizer), std::move(pooling),
-                  std::move(prefix), std::move(suffix)};
+  TextModel model{std::move(encoder), std::move(tokenizer), std::move(pooling), std::move(prefix),
+                  std::move(suffix)};
   check_sizes(model, directory);
   return model;
 }

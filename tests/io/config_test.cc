@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "io/files.h"
 #include "io/testing.h"
 
 namespace longformer::io {
@@ -65,7 +66,7 @@ TEST(Config, RefusesOtherTypesAndRanges) {
   expect_error(ErrorCode::kInvalidFile, {"n[0]"}, [&] { config.integers("n", 0, 10); });
   expect_error(ErrorCode::kInvalidFile, {"\"s\""}, [&] { config.integers("s", 0, 10); });
   expect_error(ErrorCode::kInvalidFile, {"t[1]", "a string"}, [&] { config.strings("t"); });
-  expect_error(ErrorCode::kInvalidFile, {"list of strings"}, [&] { config.strings("s"); });
+  expect_error(ErrorCode::kInvalidFile, {"list of strings"}, [&] { config.strings("f"); });
   expect_error(ErrorCode::kInvalidFile, {"\"f\"", "from 0 to 1"},
                [&] { config.number("f", 0, 0, 1); });
   expect_error(ErrorCode::kInvalidFile, {"\"s\""}, [&] { config.number("s", 0, 0, 1e9); });
@@ -161,6 +162,29 @@ TEST_F(ConfigFile, ReadsAndNamesTheFile) {
   expect_error(ErrorCode::kInvalidFile, {"bad.json", "byte"},
                [&] { Config::read(put("bad.json", "{")); });
   expect_error(ErrorCode::kIo, {"Is a directory"}, [&] { Config::read(directory_); });
+}
+
+TEST(Config, AStringIsAListOfOne) {
+  const Config config = Config::parse(R"({"one": "mean", "two": ["mean", "cls"]})", "config.json");
+  EXPECT_EQ(config.strings("one"), std::vector<std::string>{"mean"});
+  EXPECT_EQ(config.strings("two").size(), 2u);
+  EXPECT_TRUE(config.strings("none").empty());
+}
+
+using ConfigFile = DirectoryTest;
+
+TEST_F(ConfigFile, ReadsAListOfObjects) {
+  const auto path = directory_ / "modules.json";
+  write_file_atomic(path, R"([{"type": "a"}, {"type": 5}])");
+  const std::vector<Config> list = Config::read_list(path);
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[0].string("type", ""), "a");
+  expect_error(ErrorCode::kInvalidFile, {"entry 1", "type"}, [&] { list[1].string("type", ""); });
+  for (const char* bad : {"[]", "{}", "[1]", "[{}, null]"}) {
+    write_file_atomic(path, bad);
+    expect_error(ErrorCode::kInvalidFile, {"list of JSON objects"},
+                 [&] { Config::read_list(path); });
+  }
 }
 
 }  // namespace

@@ -1,0 +1,326 @@
+// The command as a program: what it prints, its exit codes, and that bad input leaves nothing
+// behind.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "io/files.h"
+#include "tasks/tiny_model.h"
+
+namespace longformer {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+using test::put;
+
+struct Outcome {
+  int code = -1;  // 128 + signal where one ended it
+  std::string out;
+  std::string err;
+};
+
+std::vector<Json> json_lines(const std::string& text) {
+  std::vector<Json> lines;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = text.find('\n', begin);
+    lines.push_back(Json::parse(text.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+class Command : public testing::Test {
+ protected:
+  void SetUp() override {
+    test::write_tiny_model(model(), "longformer", 64);
+    test::put_pooling(model(), R"({"pooling_mode_mean_tokens": true})", true);
+    test::write_tiny_model(directory_.path() / "bert", "bert", 64);
+    put(text(),
+        "The fox sleeps in the barn. The hen runs.\n\nThe old dog eats corn. Rain comes in the "
+        "night.\n");
+  }
+
+  fs::path model() const { return directory_.path() / "model"; }
+  fs::path text() const { return directory_.path() / "text.txt"; }
+  fs::path path(const std::string& name) const { return directory_.path() / name; }
+
+  // Arguments as a shell reads them; `input` becomes standard input.
+  Outcome run(const std::string& arguments, const std::string& environment = "",
+              const std::string& input = "/dev/null", const std::string& reader = "") {
+    const fs::path err = path("stderr.txt");
+    const std::string command = "cd " + directory_.path().string() + " && " + environment +
+                                " LONGFORMER_THREADS=2 " + LONGFORMER_BINARY + " " + arguments +
+                                " <" + input + " 2>" + err.string() + " " + reader;
+    FILE* pipe = popen(command.c_str(), "r");
+    Outcome result;
+    char buffer[4096];
+    for (size_t got; (got = fread(buffer, 1, sizeof buffer, pipe)) > 0;)
+      result.out.append(buffer, got);
+    const int status = pclose(pipe);
+    result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    result.err = io::read_file(err, 1 << 20);
+    return result;
+  }
+
+  // Bad input: this exit code, one line that holds `says`, nothing on standard output.
+  void expect_refused(const std::string& arguments, const std::string& says, int code = 2) {
+    const Outcome result = run(arguments);
+    EXPECT_EQ(result.code, code) << arguments << "\n" << result.err;
+    EXPECT_EQ(result.out, "") << arguments;
+    EXPECT_NE(result.err.find(says), std::string::npos) << arguments << "\n" << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << arguments << "\n"
+                                                                         << result.err;
+  }
+
+  void write_inputs(const std::vector<io::NamedTensor>& tensors) {
+    io::write_safetensors(path("in"), tensors);
+  }
+
+  static io::NamedTensor integers(const std::string& name, const Shape& shape,
+                                  const std::vector<int64_t>& values) {
+    return {name, make_tensor(shape, std::span<const int64_t>(values))};
+  }
+
+  test::TemporaryDirectory directory_;
+};
+
+TEST_F(Command, SearchPrintsJsonRecords) {
+  const Outcome result = run("search --model model --json --top 2 'the fox' text.txt");
+  ASSERT_EQ(result.code, 0) << result.err;
+  const std::vector<Json> records = json_lines(result.out);
+  ASSERT_FALSE(records.empty());
+  const std::string document = io::read_file(text(), 1 << 20);
+  for (size_t i = 0; i < records.size(); ++i) {
+    const Json& record = records[i];
+    EXPECT_EQ(record.size(), 9u);
+    EXPECT_EQ(record["rank"], i + 1);
+    EXPECT_EQ(record["file"], "text.txt");
+    const size_t begin = record["byte_start"], end = record["byte_end"];
+    EXPECT_EQ(record["passage"], document.substr(begin, end - begin));
+    EXPECT_NE(record["passage"].get<std::string>().find(record["best_sentence"].get<std::string>()),
+              std::string::npos);
+  }
+}
+
+TEST_F(Command, SearchReadsStandardInput) {
+  const Outcome result = run("search --model model --json 'the fox' -", "", text().string());
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(json_lines(result.out)[0]["file"], "-");
+}
+
+TEST_F(Command, SkippedFilesAreCountedAndTheRestIsDone) {
+  put(path("empty.txt"), "");
+  put(path("binary"), std::string("\0\1\2\3", 4));
+  const Outcome result =
+      run("search --model model --json 'the fox' empty.txt text.txt binary nothere.txt");
+  EXPECT_EQ(result.code, 3) << result.err;
+  EXPECT_FALSE(json_lines(result.out).empty());
+  for (const char* name : {"empty.txt", "binary", "nothere.txt"}) {
+    EXPECT_NE(result.err.find(name), std::string::npos) << result.err;
+  }
+}
+
+TEST_F(Command, NothingUsableIsBadUsage) {
+  put(path("empty.txt"), "");
+  EXPECT_EQ(run("search --model model 'the fox' empty.txt").code, 2);
+  EXPECT_EQ(run("embed --model model empty.txt").code, 2);
+}
+
+TEST_F(Command, NothingFoundHasItsOwnCode) {
+  const Outcome result = run("search --model model --min-score 1 'the fox' text.txt");
+  EXPECT_EQ(result.code, 4) << result.err;
+  EXPECT_EQ(result.out, "");
+}
+
+TEST_F(Command, CopiesAndLinksCountOnce) {
+  fs::copy_file(text(), path("copy.txt"));
+  fs::create_symlink(text(), path("link.txt"));
+  const Outcome result =
+      run("search --model model --json --top 100 'the fox' text.txt copy.txt link.txt");
+  ASSERT_EQ(result.code, 0) << result.err;
+  for (const Json& record : json_lines(result.out)) EXPECT_EQ(record["file"], "text.txt");
+}
+
+TEST_F(Command, AClosedPipeEndsQuietly) {
+  const Outcome result = run("search --model model --json --top 100 'the fox' text.txt", "",
+                             "/dev/null", "| head -c 1");
+  EXPECT_EQ(result.out, "{");
+  EXPECT_EQ(result.err, "");
+}
+
+TEST_F(Command, AFullOutputIsAFailure) {
+  const Outcome result = run("embed --model model text.txt >/dev/full");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(result.err.find("No space left"), std::string::npos) << result.err;
+}
+
+TEST_F(Command, EmbedGivesOneVectorADocumentOrOneAPassage) {
+  const Outcome whole = run("embed --model model text.txt");
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  const std::vector<Json> records = json_lines(whole.out);
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0]["embedding"].size(), 16u);
+  EXPECT_EQ(records[0]["windows"], 1);
+  const Outcome passages = run("embed --model model --passages --passage-tokens 8 text.txt");
+  ASSERT_EQ(passages.code, 0) << passages.err;
+  EXPECT_GT(json_lines(passages.out).size(), 1u);
+}
+
+TEST_F(Command, LongTextIsReadInWindowsAndTheUserIsTold) {
+  std::string words;
+  for (int i = 0; i < 300; ++i) words += "the fox runs ";
+  put(path("long.txt"), words);
+  const Outcome result = run("embed --model model long.txt");
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_GT(json_lines(result.out)[0]["windows"].get<int>(), 1);
+  EXPECT_EQ(json_lines(result.out)[0]["tokens"], 900);
+  EXPECT_NE(result.err.find("windows"), std::string::npos) << result.err;
+}
+
+TEST_F(Command, TokenizeGivesIdsTokensAndOffsetsInTheAskedUnit) {
+  put(path("t.txt"), "\xC3\xA9 \xF0\x9F\x98\x80 fox");
+  const auto last = [&](const std::string& unit) {
+    return json_lines(run("tokenize --model model --json --offsets " + unit + " t.txt").out)
+        .at(0)["offsets"]
+        .at(3);
+  };
+  EXPECT_EQ(last("codepoint"), Json::parse("[4, 7]"));
+  EXPECT_EQ(last("utf16"), Json::parse("[5, 8]"));
+  EXPECT_EQ(last("byte"), Json::parse("[8, 11]"));
+}
+
+TEST_F(Command, TokenizeNeedsNoWeights) {
+  fs::remove(model() / "model.safetensors");
+  const Outcome result = run("tokenize --model model --json text.txt");
+  EXPECT_EQ(result.code, 0) << result.err;
+}
+
+TEST_F(Command, ForwardWritesTheNamesAndShapesOfTheReference) {
+  write_inputs({integers("input_ids", {2, 3}, {5, 6, 7, 8, 9, 0}),
+                integers("attention_mask", {2, 3}, {1, 1, 1, 1, 1, 0})});
+  const Outcome result = run("forward --model model --inputs in --outputs out --hidden-states");
+  ASSERT_EQ(result.code, 0) << result.err;
+  std::map<std::string, Shape> shapes;
+  for (const io::NamedTensor& tensor : io::read_safetensors(path("out")).tensors) {
+    EXPECT_EQ(tensor.tensor.dtype, DType::kF32);
+    shapes[tensor.name] = tensor.tensor.shape;
+  }
+  const Shape states{2, 3, 16};
+  EXPECT_EQ(shapes, (std::map<std::string, Shape>{{"last_hidden_state", states},
+                                                  {"pooler_output", {2, 16}},
+                                                  {"hidden_states.0", states},
+                                                  {"hidden_states.1", states},
+                                                  {"hidden_states.2", states}}));
+}
+
+TEST_F(Command, ForwardRefusesBadTensorsAndWritesNothing) {
+  const auto refused = [&](const std::vector<io::NamedTensor>& tensors, const std::string& says) {
+    write_inputs(tensors);
+    expect_refused("forward --model model --inputs in --outputs out", says);
+    EXPECT_FALSE(fs::exists(path("out"))) << says;
+  };
+  const io::NamedTensor ids = integers("input_ids", {1, 3}, {5, 6, 7});
+  refused({integers("input_ids", {1, 3}, {5, 36, 7})}, "id 36");
+  refused({integers("input_ids", {1, 3}, {5, -1, 7})}, "id -1");
+  refused({integers("input_ids", {3}, {5, 6, 7})}, "[batch, seq]");
+  refused({integers("input_ids", {1, 0}, {})}, "[batch, seq]");
+  refused({integers("ids", {1, 3}, {5, 6, 7})}, "input_ids");
+  refused({ids, integers("attention_mask", {1, 3}, {1, 2, 0})}, "global_attention_mask");
+  refused({ids, integers("global_attention_mask", {1, 3}, {1, -1, 0})}, "value -1");
+  refused({ids, integers("attention_mask", {1, 2}, {1, 1})}, "[1, 2]");
+  refused({ids, integers("token_type_ids", {1, 3}, {0, 2, 0})}, "token type 2");
+  refused({ids, integers("position_ids", {1, 3}, {0, 65, 0})}, "position 65");
+  refused({ids, integers("labels", {1, 3}, {0, 0, 0})}, "labels");
+  refused({ids,
+           {"attention_mask",
+            make_tensor({1, 3}, std::span<const float>(std::vector<float>{1, 1, 1}))}},
+          "attention_mask");
+  refused({integers("input_ids", {1, 70}, std::vector<int64_t>(70, 5))}, "70 tokens");
+}
+
+TEST_F(Command, BrokenModelsAreOneLine) {
+  put(path("nomodel/readme"), "x");
+  expect_refused("embed --model missing text.txt", "missing");
+  expect_refused("embed --model nomodel text.txt", "config.json");
+  fs::create_directories(path("noweights"));
+  fs::copy_file(model() / "config.json", path("noweights/config.json"));
+  expect_refused("info --model noweights", "model.safetensors");
+  const std::string weights = io::read_file(model() / "model.safetensors", 1 << 24);
+  for (const size_t size : {size_t{0}, size_t{7}, size_t{9}, size_t{200}, weights.size() - 1}) {
+    put(model() / "model.safetensors", weights.substr(0, size));
+    expect_refused("embed --model model text.txt", "model.safetensors");
+  }
+  put(model() / "model.safetensors", weights + "x");
+  expect_refused("embed --model model text.txt", "model.safetensors");
+}
+
+TEST_F(Command, AWrongShapeNamesTensorAndBothShapes) {
+  std::string config = io::read_file(model() / "config.json", 1 << 20);
+  config.replace(config.find("\"intermediate_size\": 32"), 23, "\"intermediate_size\": 40");
+  put(model() / "config.json", config);
+  expect_refused("embed --model model text.txt", "[40, 16]");
+}
+
+TEST_F(Command, ConvertChecksItselfAndLeavesNothingWhenItFails) {
+  const Outcome result =
+      run("convert --to-long 200 --attention-window 8 --position-period 32 bert long");
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(run("embed --model long text.txt").code, 0);
+  expect_refused("convert --to-long 200 --attention-window 8 bert long", "long");
+  for (const std::string bad :
+       {"--to-long 200 --attention-window 7", "--to-long 0 --attention-window 8",
+        "--to-long 200 --attention-window 8 --position-period 65"}) {
+    const Outcome refused = run("convert " + bad + " bert other");
+    EXPECT_EQ(refused.code, 2) << bad << "\n" << refused.err;
+    EXPECT_FALSE(fs::exists(path("other"))) << bad;
+  }
+  expect_refused("convert --to-long 200 --attention-window 8 model other", "longformer");
+}
+
+TEST_F(Command, UsageErrorsNameTheOption) {
+  for (const std::string arguments :
+       {"", "nonsense", "search", "search --top 0 x text.txt", "search --context all x text.txt",
+        "embed --threads 0 text.txt", "embed --no-such-option text.txt", "forward --model model"}) {
+    const Outcome result = run(arguments);
+    EXPECT_EQ(result.code, 2) << arguments;
+    EXPECT_EQ(result.out, "") << arguments;
+    EXPECT_NE(result.err.find("--help"), std::string::npos) << arguments << "\n" << result.err;
+  }
+  EXPECT_EQ(run("--help").code, 0);
+  EXPECT_EQ(run("search --help").code, 0);
+  EXPECT_NE(run("--version").out.find('.'), std::string::npos);
+}
+
+TEST_F(Command, BadEnvironmentIsNamed) {
+  EXPECT_NE(run("info --model model", "env LONGFORMER_ISA=avx1024").err.find("LONGFORMER_ISA"),
+            std::string::npos);
+  const std::string threads = "cd " + directory_.path().string() + " && LONGFORMER_THREADS=many " +
+                              LONGFORMER_BINARY + " info --model model 2>/dev/null";
+  EXPECT_EQ(WEXITSTATUS(std::system(threads.c_str())), 2);
+}
+
+TEST_F(Command, WithoutADefaultModelTheCommandToMakeItIsNamed) {
+  const Outcome result =
+      run("search 'the fox' text.txt", "env LONGFORMER_HOME=" + path("home").string());
+  EXPECT_EQ(result.code, 2);
+  EXPECT_NE(result.err.find("tools/default_model.sh"), std::string::npos) << result.err;
+}
+
+TEST_F(Command, SameBitsForAnyNumberOfThreads) {
+  const std::string first = run("embed --model model --threads 1 --passages text.txt").out;
+  EXPECT_FALSE(first.empty());
+  for (const char* threads : {"2", "3", "8"}) {
+    EXPECT_EQ(first,
+              run("embed --model model --passages text.txt --threads " + std::string(threads)).out);
+  }
+}
+
+}  // namespace
+}  // namespace longformer
