@@ -24,7 +24,7 @@ enum class Context {
 std::string_view context_name(Context context) noexcept;  // "passage", "document", "both"
 std::optional<Context> context_from_name(std::string_view name) noexcept;
 
-inline constexpr Context kDefaultContext = Context::kPassage;
+inline constexpr Context kDefaultContext = Context::kDocument;
 inline constexpr int64_t kDefaultTop = 5;
 
 struct SearchProgress {

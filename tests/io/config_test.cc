@@ -171,8 +171,6 @@ TEST(Config, AStringIsAListOfOne) {
   EXPECT_TRUE(config.strings("none").empty());
 }
 
-using ConfigFile = DirectoryTest;
-
 TEST_F(ConfigFile, ReadsAListOfObjects) {
   const auto path = directory_ / "modules.json";
   write_file_atomic(path, R"([{"type": "a"}, {"type": 5}])");
