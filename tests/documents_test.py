@@ -63,7 +63,6 @@ class DocumentsTest(unittest.TestCase):
     def test_limits_are_those_of_the_header(self) -> None:
         header = dict(re.findall(r"inline constexpr \w+ (kMax\w+) = ([^;]+);", text("src/base/limits.h")))
         self.assertGreater(len(header), 10)
-        header |= re.findall(r"inline constexpr \w+ (kMaxDocumentBytes) = ([^;]+);", text("src/io/documents.h"))
         rows = dict(re.findall(r"^\| `(kMax\w+)` \| ([\d,]+) \|", text("docs/limits.md"), re.M))
         expected = {name: value(expression) for name, expression in header.items()}
         self.assertEqual({name: int(number.replace(",", "")) for name, number in rows.items()}, expected)

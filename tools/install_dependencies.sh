@@ -9,8 +9,7 @@ root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
 source "$root/tools/shell.sh"
 
 # ocl-icd-opencl-dev: the CMake file of libdnnl-dev asks for it, though it only recommends the package.
-readonly build_libraries=(libdnnl-dev ocl-icd-opencl-dev libhwy-dev nlohmann-json3-dev libcli11-dev libspdlog-dev
-  libfmt-dev zlib1g-dev libssl-dev)
+readonly build_libraries=(libdnnl-dev ocl-icd-opencl-dev libhwy-dev nlohmann-json3-dev libcli11-dev zlib1g-dev libssl-dev)
 
 have() { command -v "$1" >/dev/null; }
 

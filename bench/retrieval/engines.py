@@ -97,13 +97,16 @@ class Command:
 
 
 class Reference:
-    """The same from Transformers and PyTorch, on the ranges that the command cut. Slow: for a cross-check."""
+    """The same from Transformers and PyTorch, on the ranges that the command cut. Slow: for a cross-check.
+
+    `smallest_cosine` is that of the least equal pair of vectors, ours and theirs, so far.
+    """
 
     def __init__(self, command):
         import tokenizers
         import torch
         import transformers
-        self.torch, self.command = torch, command
+        self.torch, self.command, self.smallest_cosine = torch, command, 1.0
         model = pathlib.Path(command.model)
         self.tokenizer = tokenizers.Tokenizer.from_file(str(model / "tokenizer.json"))
         self.tokenizer.no_truncation()
@@ -115,6 +118,10 @@ class Reference:
         offset = config["pad_token_id"] + 1 if self.window else 0
         self.capacity = config["max_position_embeddings"] - offset - 2  # without [CLS] and [SEP]
         self.first, self.last = (self.tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]"))
+
+    def _compare(self, ours, theirs):
+        self.smallest_cosine = min(self.smallest_cosine, float((ours * theirs).sum(axis=1).min()))
+        return theirs
 
     def _states(self, ids):
         with self.torch.no_grad():
@@ -149,11 +156,11 @@ class Reference:
                 last = len(states) if index + 1 == len(windows) else 1 + keep_end - begin
                 parts.append(states[first:last])
             vectors.append(numpy.concatenate(parts).mean(axis=0))
-        return unit(numpy.stack(vectors))
+        return self._compare(self.command.embed(texts), unit(numpy.stack(vectors)))
 
     def passages(self, texts, tokens, context):
         results = []
-        for text, (ranges, _) in zip(texts, self.command.passages(texts, tokens, context), strict=True):
+        for text, (ranges, ours) in zip(texts, self.command.passages(texts, tokens, context), strict=True):
             bytes_before = numpy.cumsum([0, *(len(letter.encode()) for letter in text)])
             ids, offsets = self._encode(text)
             begins = bytes_before[[begin for begin, _ in offsets]]
@@ -165,7 +172,7 @@ class Reference:
                     self._states(ids[begin:end])[1 + keep_begin - begin:1 + keep_end - begin]
                     for begin, end, keep_begin, keep_end in self._windows(len(ids))])
                 vectors = [states[begin:end].mean(axis=0) for begin, end in spans]
-            results.append((ranges, unit(numpy.stack(vectors))))
+            results.append((ranges, self._compare(ours, unit(numpy.stack(vectors)))))
         return results
 
     def tokens(self, text):

@@ -290,6 +290,9 @@ def main():
         rows = question_rows(short, long, questions, texts, options.passage_tokens)
         show("Finding the passage: MRR@10", rows, ["touched", "half covered"])
         figures["questions"] = {name: [float(value) for value in values.mean(axis=0)] for name, values in rows}
+    if options.reference:
+        print(f"\nsmallest cosine between a vector of the command and the reference's: "
+              f"{min(short.smallest_cosine, long.smallest_cosine):.7f}")
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     return 0

@@ -47,7 +47,7 @@ struct Embedding {
 };
 
 struct PassageEmbedOptions {
-  // Tokens of a passage, at most; at least 8, at most max_tokens(). Default 128, or max_tokens()
+  // Tokens of a passage, at most; at least 8, at most max_tokens(). Default 192, or max_tokens()
   // where that is less.
   std::optional<int64_t> passage_tokens;
   // true: a passage pools its own token states out of a reading of the whole text; false: it is

@@ -18,6 +18,8 @@ class ThreadPool;
 // What a caller may want to know of a loaded model. Lengths are in tokens.
 struct EncoderInfo {
   std::string model_type;  // "longformer", "bert"
+  std::string
+      model_class;  // the reference's class of the bare model: "LongformerModel", "BertModel"
   int64_t vocab_size = 0;
   int64_t hidden_size = 0;
   int64_t layers = 0;

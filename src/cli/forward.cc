@@ -104,7 +104,7 @@ InputTensors read_inputs(const std::string& path) {
 // user is told.
 void check_class(const ForwardOptions& options, const std::filesystem::path& directory,
                  const EncoderInfo& info) {
-  const std::string bare = info.model_type == "bert" ? "BertModel" : "LongformerModel";
+  const std::string& bare = info.model_class;
   if (!options.model_class.empty()) {
     if (options.model_class == bare) return;
     throw Error(ErrorCode::kUnsupported,

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <string_view>
 
+#include "base/limits.h"
 #include "io/byte_source.h"
 #include "io/posix.h"
 #include "io/text_encoding.h"

@@ -31,7 +31,6 @@ DocumentList list_documents(const std::vector<std::string>& arguments);
 
 // Reads one: gunzips (limit: kMaxDocumentBytes after expansion), checks that it is text. Throws
 // Error whose message is fit for SkippedFile::reason.
-inline constexpr uint64_t kMaxDocumentBytes = uint64_t{1} << 30;
 Document read_document(const std::string& name);
 
 }  // namespace longformer::io

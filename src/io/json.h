@@ -12,8 +12,6 @@ using Json = nlohmann::ordered_json;  // keys keep the order of the file
 
 enum class DuplicateKeys { kLastWins, kRefused };
 
-inline constexpr uint64_t kMaxJsonValues = 4'000'000;  // in one document
-
 // Throws kInvalidFile with `place` and the byte offset: broken JSON, depth over kMaxJsonDepth, size
 // over kMaxJsonBytes, too many values, NaN and infinities, and (when refused) a key twice in one
 // object.

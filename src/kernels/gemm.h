@@ -46,7 +46,7 @@ void matmul_nn(int64_t m, int64_t n, int64_t k, const float* a, const float* b, 
 // has fewer.
 int64_t row_quantum();
 // oneDNN's name of the implementation chosen for y[rows, out] = x[rows, in]·Wᵀ, e.g.
-// "brg:avx512_core"; for tests and `info`.
+// "brg:avx512_core"; for tests.
 std::string linear_implementation(int64_t rows, int64_t out_features, int64_t in_features);
 std::string matmul_implementation(int64_t m, int64_t n, int64_t k, bool transposed_b);
 std::string library_version();  // "oneDNN 2.6.3"

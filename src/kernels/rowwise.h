@@ -16,6 +16,7 @@ enum class Activation { kGelu, kGeluTanh, kRelu, kSilu, kTanh, kQuickGelu };
 // Names as configs write them: gelu | gelu_new, gelu_pytorch_tanh, gelu_fast | relu | silu, swish |
 // tanh | quick_gelu.
 std::optional<Activation> activation_from_name(std::string_view name);
+std::string activation_names();  // all of them, for messages
 
 // x[r, c] = act(x[r, c] + bias[c])
 void bias_activation(int64_t rows, int64_t cols, Activation activation, const float* bias,

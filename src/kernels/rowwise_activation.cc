@@ -137,21 +137,35 @@ void tanh_values(int64_t n, const float* x, float* y) noexcept {
   HWY_DYNAMIC_DISPATCH(tanh_values_target)(n, x, y);
 }
 
+namespace {
+
+struct NamedActivation {
+  std::string_view name;
+  Activation activation;
+};
+constexpr NamedActivation kActivations[] = {
+    {"gelu", Activation::kGelu},           {"gelu_new", Activation::kGeluTanh},
+    {"gelu_fast", Activation::kGeluTanh},  {"gelu_pytorch_tanh", Activation::kGeluTanh},
+    {"relu", Activation::kRelu},           {"silu", Activation::kSilu},
+    {"swish", Activation::kSilu},          {"tanh", Activation::kTanh},
+    {"quick_gelu", Activation::kQuickGelu}};
+
+}  // namespace
+
 std::optional<Activation> activation_from_name(std::string_view name) {
-  struct Entry {
-    std::string_view name;
-    Activation activation;
-  };
-  constexpr Entry kEntries[] = {
-      {"gelu", Activation::kGelu},           {"gelu_new", Activation::kGeluTanh},
-      {"gelu_fast", Activation::kGeluTanh},  {"gelu_pytorch_tanh", Activation::kGeluTanh},
-      {"relu", Activation::kRelu},           {"silu", Activation::kSilu},
-      {"swish", Activation::kSilu},          {"tanh", Activation::kTanh},
-      {"quick_gelu", Activation::kQuickGelu}};
-  for (const Entry& entry : kEntries) {
+  for (const NamedActivation& entry : kActivations) {
     if (entry.name == name) return entry.activation;
   }
   return std::nullopt;
+}
+
+std::string activation_names() {
+  std::string names;
+  for (const NamedActivation& entry : kActivations) {
+    if (!names.empty()) names += ", ";
+    names += entry.name;
+  }
+  return names;
 }
 
 }  // namespace longformer::kernels

@@ -7,6 +7,7 @@ namespace longformer {
 
 EncoderConfig read_bert_config(const io::Config& config) {
   EncoderConfig result = read_common_fields(config);
+  result.model_class = "BertModel";
   result.pad_token_id = config.integer("pad_token_id", 0, 0, kMaxVocabulary);
   result.positions = PositionRule::kSequential;
   result.masked_query = MaskedQuery::kAttend;

@@ -44,10 +44,10 @@ Encoder Encoder::load(const std::filesystem::path& directory, const LoadOptions&
   auto impl = std::make_unique<Impl>();
   impl->config = read_encoder_config(io::Config::read(directory / "config.json"));
   if (!options.attention_window.empty()) {
-    if (!impl->config.global_attention) {
+    if (impl->config.attention_window.empty()) {
       throw Error(ErrorCode::kInvalidArgument,
                   "attention_window: a " + impl->config.model_type +
-                      " model attends to everything; only longformer has a window");
+                      " model attends to everything; there is no window to change");
     }
     impl->config.attention_window =
         check_windows(options.attention_window, impl->config.layers, "attention_window");
@@ -58,6 +58,7 @@ Encoder Encoder::load(const std::filesystem::path& directory, const LoadOptions&
   const EncoderConfig& config = impl->config;
   EncoderInfo& info = impl->info;
   info.model_type = config.model_type;
+  info.model_class = config.model_class;
   info.vocab_size = config.vocab_size;
   info.hidden_size = config.hidden_size;
   info.layers = config.layers;
@@ -97,7 +98,7 @@ std::vector<const AttentionPlan*> compile_plans(
 
 EncoderOutput Encoder::encode(const EncoderInput& input, const EncodeOptions& options) {
   const EncoderConfig& config = impl_->config;
-  const EncoderBatch batch = check_batch(config, input);
+  const EncoderBatch batch = prepare_batch(config, input);
   EncoderOutput output;
   if (batch.rows == 0) return output;
   std::vector<std::unique_ptr<AttentionPlan>> storage;

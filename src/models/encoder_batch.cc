@@ -61,7 +61,7 @@ void assign_positions(const EncoderConfig& config, const int64_t* ids, int64_t l
 
 }  // namespace
 
-EncoderBatch check_batch(const EncoderConfig& config, const EncoderInput& input) {
+EncoderBatch prepare_batch(const EncoderConfig& config, const EncoderInput& input) {
   EncoderBatch batch;
   for (size_t s = 0; s < input.lengths.size(); ++s) {
     const int64_t length = input.lengths[s];

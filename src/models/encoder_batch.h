@@ -22,7 +22,7 @@ struct EncoderBatch {
 // wrong length, an empty sequence, ids outside the vocabulary, types outside the type table,
 // positions outside the position table, more tokens than the model reads, global tokens in a family
 // without global attention.
-EncoderBatch check_batch(const EncoderConfig& config, const EncoderInput& input);
+EncoderBatch prepare_batch(const EncoderConfig& config, const EncoderInput& input);
 
 // The pattern of the batch without its window, which is a layer's.
 AttentionPattern attention_pattern(const EncoderConfig& config, const EncoderInput& input);

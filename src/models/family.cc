@@ -64,9 +64,7 @@ EncoderConfig read_common_fields(const io::Config& config) {
   const std::string activation = config.string("hidden_act", "gelu");
   const auto known = kernels::activation_from_name(activation);
   if (!known) {
-    throw Error(ErrorCode::kUnsupported,
-                "hidden_act is not one of gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, relu, "
-                "silu, swish, tanh, quick_gelu",
+    throw Error(ErrorCode::kUnsupported, "hidden_act is not one of " + kernels::activation_names(),
                 config.place());
   }
   result.activation = *known;

@@ -20,6 +20,7 @@ enum class PositionRule {
 
 struct EncoderConfig {
   std::string model_type;
+  std::string model_class;  // the reference's class of the bare model, e.g. "BertModel"
   int64_t vocab_size = 0;
   int64_t hidden_size = 0;
   int64_t layers = 0;

@@ -9,6 +9,7 @@ namespace longformer {
 
 EncoderConfig read_longformer_config(const io::Config& config) {
   EncoderConfig result = read_common_fields(config);
+  result.model_class = "LongformerModel";
   result.pad_token_id = config.integer("pad_token_id", 1, 0, kMaxVocabulary);
   result.positions = PositionRule::kAfterPadding;
   result.masked_query = MaskedQuery::kZero;
@@ -17,6 +18,19 @@ EncoderConfig read_longformer_config(const io::Config& config) {
   std::vector<int64_t> windows = config.integers("attention_window", INT64_MIN, INT64_MAX);
   if (windows.empty() && !config.has("attention_window")) windows = {512};
   result.attention_window = check_windows(std::move(windows), result.layers, config.place());
+  for (const int64_t dilation : config.integers("attention_dilation", INT64_MIN, INT64_MAX)) {
+    if (dilation != 1) {
+      throw Error(ErrorCode::kUnsupported,
+                  "attention_dilation " + std::to_string(dilation) +
+                      ": checkpoints with a dilated window are not read by this version",
+                  config.place());
+    }
+  }
+  if (config.boolean("autoregressive", false)) {
+    throw Error(ErrorCode::kUnsupported,
+                "autoregressive is true: causal checkpoints are not read by this version",
+                config.place());
+  }
   if (result.max_tokens() < 1) {
     throw Error(ErrorCode::kInvalidFile,
                 "max_position_embeddings " + std::to_string(result.position_rows) +

@@ -44,6 +44,10 @@ class WeightReader {
     return linear;
   }
 
+  GlobalProjection global_projection(const std::string& name) const {
+    return {Matrix(tensor(name + ".weight")), vector(name + ".bias")};
+  }
+
   LayerNorm norm(const std::string& name, float eps) const {
     return {vector(name + ".weight"), vector(name + ".bias"), eps};
   }
@@ -63,12 +67,9 @@ EncoderLayer read_layer(const WeightReader& reader, const EncoderConfig& config,
   layer.attention.output = reader.linear(prefix + "attention.output.dense");
   layer.attention.norm = reader.norm(prefix + "attention.output.LayerNorm", config.layer_norm_eps);
   if (config.global_attention) {
-    layer.attention.query_global = Matrix(reader.tensor(self + "query_global.weight"));
-    layer.attention.key_global = Matrix(reader.tensor(self + "key_global.weight"));
-    layer.attention.value_global = Matrix(reader.tensor(self + "value_global.weight"));
-    layer.attention.query_global_bias = reader.vector(self + "query_global.bias");
-    layer.attention.key_global_bias = reader.vector(self + "key_global.bias");
-    layer.attention.value_global_bias = reader.vector(self + "value_global.bias");
+    layer.attention.query_global = reader.global_projection(self + "query_global");
+    layer.attention.key_global = reader.global_projection(self + "key_global");
+    layer.attention.value_global = reader.global_projection(self + "value_global");
   }
   layer.feed_forward.inner = reader.linear(prefix + "intermediate.dense");
   layer.feed_forward.outer = reader.linear(prefix + "output.dense");

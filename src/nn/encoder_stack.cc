@@ -24,11 +24,11 @@ void run_layer(const EncoderLayer& layer, const AttentionPlan& plan,
   pool.run(count, [&](int64_t t, int worker) {
     BlockScratch& scratch = workspace.scratch[worker];
     const RowTile& tile = tiles[t];
-    float* attended = scratch.rows_c.data();
+    float* attended = scratch.attended.data();
     attention_block(plan, layer.attention, head_dim, x, tile, planes, workspace.global.context(),
                     attended, scratch);
     feed_forward_block(layer.feed_forward, tile.rows(), attended, x + tile.begin * hidden,
-                       scratch.intermediate.data(), scratch.rows_a.data());
+                       scratch.intermediate.data(), scratch.projected.data());
   });
 }
 

@@ -4,18 +4,16 @@
 #include <cmath>
 #include <cstring>
 
+#include "attention/align.h"
 #include "kernels/rowwise.h"
 
 namespace longformer {
 namespace {
 
-constexpr int64_t kQueryAlign = 8;  // attention_tile() reads its queries in multiples of this
-
 int64_t query_plane_rows(const AttentionPlan& plan, const RowTile& tile, int32_t group) {
   int64_t rows = 0;
   for (int32_t t = tile.first_tile; t < tile.first_tile + tile.tile_count; ++t) {
-    if (plan.tiles[t].group == group)
-      rows += (plan.tiles[t].rows + kQueryAlign - 1) / kQueryAlign * kQueryAlign;
+    if (plan.tiles[t].group == group) rows += round_up(plan.tiles[t].rows, kRowAlign);
   }
   return rows;
 }
@@ -42,7 +40,7 @@ void attend(const AttentionPlan& plan, int32_t group, const AttentionWeights& we
     for (int32_t r = 0; r < queries.rows; ++r) {
       scratch.places[queries.first_row - tile.begin + int64_t{r} * queries.step] = place + r;
     }
-    place += static_cast<int32_t>((queries.rows + kQueryAlign - 1) / kQueryAlign * kQueryAlign);
+    place += static_cast<int32_t>(round_up(queries.rows, kRowAlign));
   }
   const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
   kernels::split_heads(tile.rows(), plan.pattern.heads, head_dim, heads.heads.data(),
@@ -59,7 +57,7 @@ void attend(const AttentionPlan& plan, int32_t group, const AttentionWeights& we
       float* out = context + (queries.first_row - tile.begin) * hidden + head * head_dim;
       attention_tile(plan, queries, head_dim, q, k, v, out, queries.step * hidden, nullptr,
                      scratch.attention);
-      q += (queries.rows + kQueryAlign - 1) / kQueryAlign * kQueryAlign * head_dim;
+      q += round_up(queries.rows, kRowAlign) * head_dim;
     }
   }
 }
@@ -91,9 +89,9 @@ void BlockScratch::resize(const AttentionPlan& plan, const std::vector<RowTile>&
   const auto grow = [](std::vector<float>& buffer, int64_t size) {
     if (buffer.size() < static_cast<size_t>(size)) buffer.assign(static_cast<size_t>(size), 0.0f);
   };
-  grow(rows_a, rows * hidden);
-  grow(rows_b, rows * hidden);
-  grow(rows_c, rows * hidden);
+  grow(projected, rows * hidden);
+  grow(context, rows * hidden);
+  grow(attended, rows * hidden);
   grow(intermediate, rows * intermediate_size);
   grow(queries, plane_rows * hidden);
   if (places.size() < static_cast<size_t>(rows)) places.resize(static_cast<size_t>(rows));
@@ -105,7 +103,7 @@ void project_keys_values(const AttentionPlan& plan, const AttentionWeights& weig
                          const KeyValuePlanes& planes, BlockScratch& scratch) {
   const int64_t heads = plan.pattern.heads;
   const int64_t hidden = heads * head_dim;
-  float* projected = scratch.rows_a.data();
+  float* projected = scratch.projected.data();
   const auto project = [&](const Linear& linear, float* plane) {
     kernels::linear(x + tile.begin * hidden, tile.rows(), linear.weight, projected);
     for (const HeadGroup& group : plan.groups) {
@@ -124,8 +122,8 @@ void attention_block(const AttentionPlan& plan, const AttentionWeights& weights,
                      const float* global_context, float* out, BlockScratch& scratch) {
   const int64_t hidden = plan.pattern.heads * head_dim;
   const float* input = x + tile.begin * hidden;
-  float* projected = scratch.rows_a.data();
-  float* context = scratch.rows_b.data();
+  float* projected = scratch.projected.data();
+  float* context = scratch.context.data();
   kernels::linear(input, tile.rows(), weights.query.weight, projected);
   for (size_t group = 0; group < plan.groups.size(); ++group) {
     attend(plan, static_cast<int32_t>(group), weights, head_dim, tile, projected, planes, context,

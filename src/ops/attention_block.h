@@ -16,12 +16,16 @@
 
 namespace longformer {
 
+// A projection that only global rows use, as stored: their few rows are multiplied without packing.
+struct GlobalProjection {
+  Matrix weight;            // [hidden, hidden]
+  std::vector<float> bias;  // [hidden]
+};
+
 struct AttentionWeights {
   Linear query, key, value, output;
   LayerNorm norm;
-  // Projections of global rows, [hidden, hidden] as stored; empty where the family has none.
-  Matrix query_global, key_global, value_global;
-  std::vector<float> query_global_bias, key_global_bias, value_global_bias;
+  GlobalProjection query_global, key_global, value_global;  // empty where the family has none
 };
 
 // Keys and values of all heads, [heads][plan.key_rows][head_dim] each. Rows that no token owns hold
@@ -37,9 +41,9 @@ class BlockScratch {
   void resize(const AttentionPlan& plan, const std::vector<RowTile>& tiles, int64_t hidden,
               int64_t intermediate);
 
-  std::vector<float> rows_a;        // [tile rows, hidden]
-  std::vector<float> rows_b;        // [tile rows, hidden]
-  std::vector<float> rows_c;        // [tile rows, hidden]
+  std::vector<float> projected;     // [tile rows, hidden]
+  std::vector<float> context;       // [tile rows, hidden]
+  std::vector<float> attended;      // [tile rows, hidden]
   std::vector<float> intermediate;  // [tile rows, intermediate]
   std::vector<float> queries;       // [heads][query plane rows][head_dim]
   std::vector<int32_t> places;      // [tile rows]

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "attention/align.h"
 #include "base/thread_pool.h"
 #include "kernels/rowwise.h"
 
@@ -97,18 +98,18 @@ void GlobalAttention::absorb_queries(const AttentionPlan& plan, const AttentionW
   const int64_t head_rows = head * head_dim_;  // of the projections
   std::vector<float> q(static_cast<size_t>(job.count * head_dim_));
   kernels::matmul_nt(job.count, head_dim_, hidden_, inputs.data(),
-                     weights.query_global.data() + head_rows * hidden_, q.data());
+                     weights.query_global.weight.data() + head_rows * hidden_, q.data());
   const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim_));
   for (int64_t i = 0; i < job.count; ++i) {
     for (int64_t c = 0; c < head_dim_; ++c) {
       float& value = q[i * head_dim_ + c];
-      value = (value + weights.query_global_bias[head_rows + c]) * scale;
+      value = (value + weights.query_global.bias[head_rows + c]) * scale;
     }
   }
   float* absorbed =
       absorbed_.data() + (job_index * heads_ * kJobQueries + head * job.count) * hidden_;
   kernels::matmul_nn(job.count, hidden_, head_dim_, q.data(),
-                     weights.key_global.data() + head_rows * hidden_, absorbed);
+                     weights.key_global.weight.data() + head_rows * hidden_, absorbed);
 }
 
 void GlobalAttention::block_partial(const AttentionPlan& plan, const float* x, const Job& job,
@@ -116,7 +117,7 @@ void GlobalAttention::block_partial(const AttentionPlan& plan, const float* x, c
   Scratch& scratch = scratch_[worker];
   const Interval block = plan.global_rows[job.entry].blocks[block_index];
   const int64_t keys = block.end - block.begin;
-  const int64_t padded = (keys + kKeyAlign - 1) / kKeyAlign * kKeyAlign;
+  const int64_t padded = round_up(keys, kKeyAlign);
   const uint8_t* valid = plan.valid_row.data() + block.begin;
   const bool whole = padded == keys && std::find(valid, valid + keys, uint8_t{0}) == valid + keys;
   const float* key_rows = x + block.begin * hidden_;
@@ -170,11 +171,11 @@ void GlobalAttention::merge(const AttentionPlan& plan, const AttentionWeights& w
   const int64_t head_rows = head * head_dim_;
   std::vector<float> out(static_cast<size_t>(job.count * head_dim_));
   kernels::matmul_nt(job.count, head_dim_, hidden_, mean.data(),
-                     weights.value_global.data() + head_rows * hidden_, out.data());
+                     weights.value_global.weight.data() + head_rows * hidden_, out.data());
   for (int64_t i = 0; i < job.count; ++i) {
     float* to = context_.data() + (job.context_row + i) * hidden_ + head_rows;
     for (int64_t c = 0; c < head_dim_; ++c)
-      to[c] = out[i * head_dim_ + c] + weights.value_global_bias[head_rows + c];
+      to[c] = out[i * head_dim_ + c] + weights.value_global.bias[head_rows + c];
   }
 }
 

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
+#include "attention/align.h"
+
 namespace longformer {
 
 std::vector<RowTile> make_row_tiles(const AttentionPlan& plan, int threads) {
   const int64_t share = (plan.rows + threads - 1) / threads;
-  const int64_t most = std::clamp((share + kShortQueryRows - 1) / kShortQueryRows * kShortQueryRows,
-                                  kShortQueryRows, kTileRows);
+  const int64_t most = std::clamp(round_up(share, kShortQueryRows), kShortQueryRows, kTileRows);
   std::vector<RowTile> tiles;
   for (const RowBlock& block : plan.blocks) {
     if (block.begin == block.end) continue;

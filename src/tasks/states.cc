@@ -66,6 +66,7 @@ std::span<const int64_t> slice(std::span<const int64_t> ids, int64_t begin, int6
 
 int64_t read_windows(TextModel& model, std::span<const int64_t> ids, const Hooks& hooks,
                      const std::function<void(const WindowStates&)>& visit) {
+  if (ids.empty() && model.prefix.empty() && model.suffix.empty()) return 0;  // nothing to read
   const int64_t capacity = model.capacity();
   std::vector<Window> windows = plan_windows(static_cast<int64_t>(ids.size()), capacity,
                                              window_overlap(capacity, model.reach()));

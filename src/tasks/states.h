@@ -32,7 +32,7 @@ struct WindowStates {
 
 // Reads the whole document and visits its windows in order, so that the kept tokens come in order,
 // each once. Returns the number of windows. A document without tokens is one window of special
-// tokens. Memory does not grow with the document.
+// tokens, or none where the model adds no special tokens. Memory does not grow with the document.
 int64_t read_windows(TextModel& model, std::span<const int64_t> ids, const Hooks& hooks,
                      const std::function<void(const WindowStates&)>& visit);
 

@@ -150,8 +150,9 @@ DocumentVector document_vector(TextModel& model, std::span<const int64_t> ids, c
   });
   result.values.resize(hidden);
   if (cls) {
-    for (size_t c = 0; c < hidden; ++c)
+    for (size_t c = 0; c < hidden && weights > 0; ++c) {
       result.values[c] = static_cast<float>(first_states[c] / weights);
+    }
   } else {
     pooler.result(result.values);
   }

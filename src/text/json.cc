@@ -134,6 +134,11 @@ Json parse_json(std::string_view text, uint64_t max_bytes, const std::string& pl
     throw Error(ErrorCode::kInvalidFile,
                 "larger than the limit of " + std::to_string(max_bytes) + " bytes", place);
   }
+  // The JSON library takes a NUL byte for the end of its input.
+  if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    throw Error(ErrorCode::kInvalidFile,
+                "not valid JSON: a NUL byte at byte " + std::to_string(nul), place);
+  }
   Builder builder(vocabulary, place);
   if (!Json::sax_parse(text, &builder)) builder.fail("not valid JSON");
   return builder.take();

@@ -33,7 +33,7 @@ enum class NormalizerStep : uint8_t {
 
 // A sequence of steps. The same class serves every type in tokenizer.json: a file's "normalizer"
 // becomes a list of steps. To add a type: a step here, its function in normalizer.cc, its name in
-// components.cc.
+// tokenizer_json.cc.
 class Normalizer {
  public:
   Normalizer() = default;

@@ -25,51 +25,51 @@ using Positions = std::vector<int64_t>;
 
 TEST(Positions, LongformerCountsIdsThatAreNotPadding) {
   const EncoderConfig longformer = config("longformer");  // pad 1
-  EXPECT_EQ(check_batch(longformer, text({5, 6, 7})).positions, (Positions{2, 3, 4}));
-  EXPECT_EQ(check_batch(longformer, text({5, 6, 1, 1})).positions, (Positions{2, 3, 1, 1}));
-  EXPECT_EQ(check_batch(longformer, text({1, 1, 5, 6})).positions, (Positions{1, 1, 2, 3}));
-  EXPECT_EQ(check_batch(longformer, text({5, 1, 6})).positions, (Positions{2, 1, 3}));
+  EXPECT_EQ(prepare_batch(longformer, text({5, 6, 7})).positions, (Positions{2, 3, 4}));
+  EXPECT_EQ(prepare_batch(longformer, text({5, 6, 1, 1})).positions, (Positions{2, 3, 1, 1}));
+  EXPECT_EQ(prepare_batch(longformer, text({1, 1, 5, 6})).positions, (Positions{1, 1, 2, 3}));
+  EXPECT_EQ(prepare_batch(longformer, text({5, 1, 6})).positions, (Positions{2, 1, 3}));
 }
 
 // The rule looks at ids, never at the mask: a masked token with an ordinary id still counts.
 TEST(Positions, LongformerIgnoresTheMask) {
   EncoderInput input = text({5, 6, 7, 8});
   input.attention_mask = {1, 0, 1, 1};
-  EXPECT_EQ(check_batch(config("longformer"), input).positions, (Positions{2, 3, 4, 5}));
+  EXPECT_EQ(prepare_batch(config("longformer"), input).positions, (Positions{2, 3, 4, 5}));
 }
 
 TEST(Positions, BertCountsEverything) {
-  EXPECT_EQ(check_batch(config("bert"), text({0, 0, 5, 6})).positions, (Positions{0, 1, 2, 3}));
+  EXPECT_EQ(prepare_batch(config("bert"), text({0, 0, 5, 6})).positions, (Positions{0, 1, 2, 3}));
 }
 
 TEST(Positions, GivenOnesAreTaken) {
   EncoderInput input = text({5, 6, 7});
   input.position_ids = {11, 0, 3};
-  EXPECT_EQ(check_batch(config("longformer"), input).positions, (Positions{11, 0, 3}));
+  EXPECT_EQ(prepare_batch(config("longformer"), input).positions, (Positions{11, 0, 3}));
 }
 
 TEST(Positions, StartAgainInEachSequence) {
   EncoderInput input = text({5, 6, 7, 8, 9});
   input.lengths = {2, 3};
-  EXPECT_EQ(check_batch(config("bert"), input).positions, (Positions{0, 1, 0, 1, 2}));
-  EXPECT_EQ(check_batch(config("longformer"), input).first_rows, (Positions{0, 2}));
+  EXPECT_EQ(prepare_batch(config("bert"), input).positions, (Positions{0, 1, 0, 1, 2}));
+  EXPECT_EQ(prepare_batch(config("longformer"), input).first_rows, (Positions{0, 2}));
 }
 
 // 12 rows, pad 1: ten tokens; padding beside them does not count.
 TEST(Positions, LengthLimitCountsRealTokens) {
   const EncoderConfig longformer = config("longformer");
-  EXPECT_EQ(check_batch(longformer, text(Positions(10, 5))).positions.back(), 11);
-  EXPECT_THROW(check_batch(longformer, text(Positions(11, 5))), Error);
+  EXPECT_EQ(prepare_batch(longformer, text(Positions(10, 5))).positions.back(), 11);
+  EXPECT_THROW(prepare_batch(longformer, text(Positions(11, 5))), Error);
   Positions padded(10, 5);
   padded.insert(padded.end(), 20, 1);
-  EXPECT_NO_THROW(check_batch(longformer, text(padded)));
-  EXPECT_NO_THROW(check_batch(config("bert"), text(Positions(12, 5))));
-  EXPECT_THROW(check_batch(config("bert"), text(Positions(13, 5))), Error);
+  EXPECT_NO_THROW(prepare_batch(longformer, text(padded)));
+  EXPECT_NO_THROW(prepare_batch(config("bert"), text(Positions(12, 5))));
+  EXPECT_THROW(prepare_batch(config("bert"), text(Positions(13, 5))), Error);
 }
 
 void expect_refused(const std::string& type, const EncoderInput& input, const std::string& says) {
   try {
-    check_batch(config(type), input);
+    prepare_batch(config(type), input);
     FAIL() << "accepted; should say " << says;
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
@@ -77,7 +77,7 @@ void expect_refused(const std::string& type, const EncoderInput& input, const st
   }
 }
 
-TEST(CheckBatch, RefusesByNameAndPlace) {
+TEST(PrepareBatch, RefusesByNameAndPlace) {
   expect_refused("bert", text({5, 50}), "id 50 (sequence 0, token 1)");
   expect_refused("bert", text({-1}), "id -1");
   EncoderInput types = text({5, 6});

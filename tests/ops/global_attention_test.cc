@@ -39,9 +39,9 @@ Projections random_projections(std::mt19937& engine, int64_t hidden) {
     bias = random_values(engine, hidden, 0.3f);
     return values;
   };
-  p.q = make(p.weights.query_global, p.weights.query_global_bias);
-  p.k = make(p.weights.key_global, p.weights.key_global_bias);
-  p.v = make(p.weights.value_global, p.weights.value_global_bias);
+  p.q = make(p.weights.query_global.weight, p.weights.query_global.bias);
+  p.k = make(p.weights.key_global.weight, p.weights.key_global.bias);
+  p.v = make(p.weights.value_global.weight, p.weights.value_global.bias);
   return p;
 }
 
@@ -81,10 +81,10 @@ void expect_matches_reference(const Case& c, uint32_t seed) {
   ReferenceInputs in;
   in.head_dim = c.head_dim;
   in.q = in.k = in.v = std::vector<double>(x.size(), 0.0);
-  in.global_q = project(x, p.q, p.weights.query_global_bias, hidden,
+  in.global_q = project(x, p.q, p.weights.query_global.bias, hidden,
                         1 / std::sqrt(static_cast<double>(c.head_dim)));
-  in.global_k = project(x, p.k, p.weights.key_global_bias, hidden, 1);
-  in.global_v = project(x, p.v, p.weights.value_global_bias, hidden, 1);
+  in.global_k = project(x, p.k, p.weights.key_global.bias, hidden, 1);
+  in.global_v = project(x, p.v, p.weights.value_global.bias, hidden, 1);
   const std::vector<double> want = attention_reference(c.pattern, in).out;
 
   const std::vector<float> got = run(c, plan, p, x, 2);

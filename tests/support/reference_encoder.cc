@@ -102,7 +102,7 @@ Values add(const Values& a, const Values& b) {
 ReferenceStates reference_encoder(const EncoderConfig& config, const Tensors& tensors,
                                   const EncoderInput& input) {
   const Model model(config, tensors);
-  const EncoderBatch batch = check_batch(config, input);
+  const EncoderBatch batch = prepare_batch(config, input);
   const int64_t width = config.hidden_size;
   Values x(static_cast<size_t>(batch.rows * width));
   for (int64_t r = 0; r < batch.rows; ++r) {
