@@ -52,10 +52,12 @@ build() {
   "$cmake" --build "$dir" --target "$target"
 }
 
-if [[ -f $stamp ]]; then
+if [[ -f $stamp && $kind == tests ]]; then
+  say "building the tests in build/$preset (minutes the first time); the log grows in build/$preset/build.log"
+elif [[ -f $stamp ]]; then
   say "building build/$preset: some files changed"
 else
-  say "building build/$preset for the first time (minutes)"
+  say "building build/$preset for the first time (minutes); its log grows in build/$preset/build.log"
 fi
 # Made before the build, so that an edit while it runs is newer; named so after it, so that a failure is repeated.
 : >"$stamp.new" || fail 2 "cannot write $dir: free some space or make it writable"

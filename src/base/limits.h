@@ -17,6 +17,7 @@ inline constexpr int64_t kMaxVocabulary = 2'000'000;
 inline constexpr size_t kMaxTokenBytes = 4096;
 inline constexpr int64_t kMaxLayers = 1024;
 inline constexpr uint64_t kMaxJsonValues = 4'000'000;             // values in one JSON document
+inline constexpr uint64_t kMaxTokenizerValues = 4'000'000;        // outside its vocabulary
 inline constexpr uint64_t kMaxDocumentBytes = uint64_t{1} << 30;  // a document, after gunzip
 inline constexpr int64_t kMaxHidden = 65'536;
 inline constexpr int64_t kMaxSequence = 1'048'576;  // tokens

@@ -69,8 +69,10 @@ void print_report(const ConvertCommand& command, const ConvertReport& report) {
   if (report.checked_tokens > 0) {
     char number[32];
     std::snprintf(number, sizeof number, "%.2g", report.largest_difference);
-    output.line("checked: on " + counted(report.checked_tokens, "token") +
-                " the long model equals the short one, largest difference " + number);
+    output.line(
+        "checked: on " + counted(report.checked_tokens, "token") +
+        ", a window over the whole text gives the states of the short model, largest difference " +
+        number);
   }
   output.flush();
 }

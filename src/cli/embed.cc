@@ -156,7 +156,7 @@ std::unique_ptr<Sink> make_sink(const EmbedCommand& command, const tasks::TextMo
 struct EmbedSummary {
   int64_t documents = 0;
   int64_t windowed = 0;
-  int64_t replaced = 0;
+  std::vector<std::string> replaced;
   std::vector<io::SkippedFile> skipped;
 };
 
@@ -198,7 +198,7 @@ EmbedSummary embed_all(const EmbedCommand& command, tasks::TextModel& model,
     }
     tasks::Hooks hooks;
     hooks.progress = [&](int64_t done, int64_t total) {
-      const double part = static_cast<double>(done) / static_cast<double>(total);
+      const double part = total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total);
       bar.update((static_cast<double>(i) + part) / static_cast<double>(names.size()));
     };
     hooks.cancelled = [&] { return sink.closed(); };
@@ -210,14 +210,14 @@ EmbedSummary embed_all(const EmbedCommand& command, tasks::TextModel& model,
     }
     ++summary.documents;
     if (windows > 1) ++summary.windowed;
-    if (document->replaced) ++summary.replaced;
+    if (document->replaced) summary.replaced.push_back(names[i]);
   }
   return summary;
 }
 
 int run_embed(const EmbedCommand& command) {
   format_of(command.output);
-  const io::DocumentList documents = find_documents(command.task.files);
+  const io::DocumentList documents = find_documents(command.task.files, io::Copies::kEach);
   if (documents.names.empty()) {
     notice("nothing to embed: none of the files is usable");
     return kUsage;

@@ -6,6 +6,7 @@
 #include "base/cpu.h"
 #include "base/thread_pool.h"
 #include "cli/command.h"
+#include "cli/output.h"
 #include "kernels/gemm.h"
 #include "kernels/isa.h"
 #include "kernels/rowwise.h"
@@ -19,8 +20,6 @@ struct InfoOptions {
   bool json = false;
   bool names = false;
 };
-
-using Json = nlohmann::ordered_json;
 
 Json machine_record(const InfoOptions& options) {
   const CpuInfo cpu = cpu_info();
@@ -77,7 +76,7 @@ void print(const Json& record) {
     if (value.is_object()) {
       print(value);
     } else {
-      std::printf("%-18s %s\n", key.c_str(), plain(value).c_str());
+      std::printf("%-18s %s\n", key.c_str(), printable(plain(value), Lines::kJoin).c_str());
     }
   }
 }
@@ -85,7 +84,9 @@ void print(const Json& record) {
 int run_info(const InfoOptions& options) {
   Json record = machine_record(options);
   // Without --model the machine alone is described where no default model has been made yet.
-  if (!options.model.model.empty() || std::filesystem::is_directory(default_model_directory())) {
+  std::error_code error;
+  if (!options.model.model.empty() ||
+      std::filesystem::is_directory(default_model_directory(), error)) {
     record["model"] = model_record(options);
   }
   if (options.json) {

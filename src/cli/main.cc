@@ -1,10 +1,10 @@
 // The command: parse, run one subcommand, turn errors into one line and an exit code.
-#include <csignal>
-#include <cstdio>
 #include <exception>
 #include <new>
+#include <string>
 
 #include "cli/command.h"
+#include "cli/process.h"
 #include "kernels/isa.h"
 #include "longformer/error.h"
 
@@ -39,7 +39,11 @@ int run_command(int argc, char** argv) {
   } catch (const CLI::Success& success) {
     return root.exit(success);
   } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "longformer: %s. See longformer --help.\n", error.what());
+    std::string help = "longformer";
+    for (const auto& [app, run] : commands.list) {
+      if (app->parsed() || app->count() > 0) help += " " + app->get_name();
+    }
+    print_message(std::string(error.what()) + ". See " + help + " --help.");
     return kUsage;
   }
   kernels::apply_isa_limit_from_environment();
@@ -54,21 +58,20 @@ int run_command(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace longformer;
-  // A reader that goes away (`| head`) is no failure of ours: writes fail and the command ends
-  // quietly.
-  std::signal(SIGPIPE, SIG_IGN);
+  const cli::ProcessGuard guard;
   try {
-    return cli::run_command(argc, argv);
+    const int code = cli::run_command(argc, argv);
+    if (cli::flush_output()) return code;
+    cli::print_message("standard output cannot be written");
+    return cli::kFailed;
   } catch (const Error& error) {
-    std::fprintf(stderr, "longformer: %s\n", error.what());
+    cli::print_message(error.what());
     return cli::exit_code(error.code());
   } catch (const std::bad_alloc&) {
-    std::fprintf(
-        stderr,
-        "longformer: not enough memory for this input; use a shorter text or fewer threads\n");
+    cli::print_message("not enough memory for this input; use a shorter text or fewer threads");
     return cli::kFailed;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "longformer: internal error: %s\n", error.what());
+    cli::print_message(std::string("internal error: ") + error.what());
     return cli::kFailed;
   }
 }

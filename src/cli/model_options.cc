@@ -1,7 +1,7 @@
-#include <cstdio>
 #include <cstdlib>
 
 #include "cli/command.h"
+#include "cli/process.h"
 #include "longformer/error.h"
 
 namespace longformer::cli {
@@ -34,7 +34,8 @@ std::filesystem::path default_model_directory() {
 std::filesystem::path model_directory(const ModelOptions& options) {
   if (!options.model.empty()) return options.model;
   const std::filesystem::path directory = default_model_directory();
-  if (!std::filesystem::is_directory(directory)) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(directory, error)) {
     throw Error(ErrorCode::kNotFound,
                 "the default model is not there yet; make it once with tools/default_model.sh (the "
                 "script ./longformer "
@@ -44,8 +45,6 @@ std::filesystem::path model_directory(const ModelOptions& options) {
   return directory;
 }
 
-void notice(const std::string& message) {
-  std::fprintf(stderr, "longformer: %s\n", message.c_str());
-}
+void notice(const std::string& message) { print_message(message); }
 
 }  // namespace longformer::cli

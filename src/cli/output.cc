@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "cli/command.h"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr size_t kSkippedShown = 10;
 constexpr int kBarWidth = 24;
+constexpr auto kBarDelay = std::chrono::milliseconds(500);  // short work shows no bar
 constexpr auto kBarInterval = std::chrono::milliseconds(100);
 
 std::string minutes(double seconds) {
@@ -70,7 +72,12 @@ void Output::flush() {
   check(std::fflush(stdout) == 0);
 }
 
-bool is_terminal(int descriptor) { return isatty(descriptor) == 1; }
+bool takes_escapes(int descriptor) {
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  return isatty(descriptor) == 1 && (no_color == nullptr || *no_color == '\0') &&
+         (term == nullptr || std::strcmp(term, "dumb") != 0);
+}
 
 std::string printable(std::string_view text, Lines lines) {
   std::string result;
@@ -93,7 +100,7 @@ std::string printable(std::string_view text, Lines lines) {
 }
 
 ProgressBar::ProgressBar()
-    : visible_(is_terminal(STDERR_FILENO)), start_(Clock::now()), next_(start_) {}
+    : visible_(takes_escapes(STDERR_FILENO)), start_(Clock::now()), next_(start_ + kBarDelay) {}
 
 ProgressBar::~ProgressBar() { clear(); }
 
@@ -105,7 +112,7 @@ void ProgressBar::update(double share) {
   share = std::clamp(share, 0.0, 1.0);
   const int filled = static_cast<int>(share * kBarWidth);
   const double elapsed = std::chrono::duration<double>(now - start_).count();
-  const std::string left = share > 0.01 ? minutes(elapsed * (1 - share) / share) + " left" : "";
+  const std::string left = share > 0.002 ? minutes(elapsed * (1 - share) / share) + " left" : "";
   std::fprintf(stderr, "\r[%s%s] %3d %%  %s\x1b[K",
                std::string(static_cast<size_t>(filled), '#').c_str(),
                std::string(static_cast<size_t>(kBarWidth - filled), ' ').c_str(),

@@ -36,7 +36,8 @@ class Output {
   bool closed_ = false;
 };
 
-bool is_terminal(int descriptor);
+// A terminal that understands escape codes and whose user wants them (NO_COLOR, TERM=dumb).
+bool takes_escapes(int descriptor);
 
 // Text of a document or a file name, fit for a terminal: control characters, which could move the
 // cursor or change colours, become U+FFFD. Line feeds and tabs stay when `lines` is kKeep and

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "cli/command.h"
@@ -92,7 +93,8 @@ std::string human_passage(const tasks::SearchResult& result, bool bold) {
 
 std::string human_record(const tasks::SearchResult& result, bool bold) {
   char score[32];
-  std::snprintf(score, sizeof score, "%.3f", result.score);
+  std::snprintf(score, sizeof score, "%.3f",
+                std::round(result.score * 1000) / 1000 + 0.0);  // never -0.000
   std::string place =
       printable(result.file, Lines::kJoin) + ":" + std::to_string(result.line_start);
   if (result.line_end > result.line_start) place += "-" + std::to_string(result.line_end);
@@ -101,7 +103,7 @@ std::string human_record(const tasks::SearchResult& result, bool bold) {
 
 void print_results(const std::vector<tasks::SearchResult>& results, bool json) {
   Output output;
-  const bool bold = is_terminal(STDOUT_FILENO);
+  const bool bold = takes_escapes(STDOUT_FILENO);
   int64_t rank = 0;
   for (const tasks::SearchResult& result : results) {
     output.line(json ? json_record(++rank, result) : human_record(result, bold));
@@ -110,7 +112,7 @@ void print_results(const std::vector<tasks::SearchResult>& results, bool json) {
 }
 
 int run_search(const SearchCommand& command) {
-  const io::DocumentList documents = find_documents(command.task.files);
+  const io::DocumentList documents = find_documents(command.task.files, io::Copies::kOnce);
   if (documents.names.empty()) {
     notice("nothing to search: none of the files is usable");
     return kUsage;

@@ -32,8 +32,8 @@ tasks::TextModel load_model(const TaskOptions& options) {
   return model;
 }
 
-io::DocumentList find_documents(const std::vector<std::string>& arguments) {
-  io::DocumentList list = io::list_documents(arguments);
+io::DocumentList find_documents(const std::vector<std::string>& arguments, io::Copies copies) {
+  io::DocumentList list = io::list_documents(arguments, copies);
   report_skipped(list.skipped);
   report_duplicates(list.duplicates);
   return list;
@@ -51,10 +51,12 @@ void report_windows(int64_t documents, int64_t windowed, int64_t capacity) {
          " tokens that the model reads at once: read in overlapping windows");
 }
 
-void report_replaced(int64_t replaced) {
-  if (replaced == 0) return;
-  notice(counted(replaced, "document") + (replaced == 1 ? " is" : " are") +
-         " not UTF-8: read as Latin-1, or with replacement characters");
+void report_replaced(const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  const std::string more =
+      names.size() == 1 ? "" : " and " + counted(static_cast<int64_t>(names.size()) - 1, "other");
+  notice(printable(names[0], Lines::kJoin) + more + (names.size() == 1 ? " is" : " are") +
+         " not UTF-8: read as Latin-1, or with replacement characters for broken bytes");
 }
 
 }  // namespace longformer::cli

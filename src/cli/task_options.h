@@ -23,13 +23,13 @@ void add_task_options(CLI::App& app, TaskOptions& options);
 tasks::TextModel load_model(const TaskOptions& options);
 
 // The documents that the arguments name. Skipped files and copies have been reported.
-io::DocumentList find_documents(const std::vector<std::string>& arguments);
+io::DocumentList find_documents(const std::vector<std::string>& arguments, io::Copies copies);
 
 // kDone, kSomeSkipped, or kUsage when nothing was usable.
 int exit_code(int64_t documents, size_t skipped);
 
 // Notices on what was done to the documents.
 void report_windows(int64_t documents, int64_t windowed, int64_t capacity);
-void report_replaced(int64_t replaced);
+void report_replaced(const std::vector<std::string>& names);
 
 }  // namespace longformer::cli

@@ -48,8 +48,8 @@ void print_table(const text::Tokenizer& tokenizer, const std::string& name,
 }
 
 int run_tokenize(const TokenizeCommand& command) {
-  const io::DocumentList documents =
-      find_documents(command.files.empty() ? std::vector<std::string>{"-"} : command.files);
+  const io::DocumentList documents = find_documents(
+      command.files.empty() ? std::vector<std::string>{"-"} : command.files, io::Copies::kEach);
   if (documents.names.empty()) {
     notice("nothing to tokenize: none of the files is usable");
     return kUsage;
@@ -57,7 +57,7 @@ int run_tokenize(const TokenizeCommand& command) {
   const text::Tokenizer tokenizer = tasks::load_tokenizer(model_directory(command.model));
   Output output;
   int64_t done = 0;
-  int64_t replaced = 0;
+  std::vector<std::string> replaced;
   std::vector<io::SkippedFile> skipped;
   for (const std::string& name : documents.names) {
     if (output.closed()) return kDone;
@@ -76,7 +76,7 @@ int run_tokenize(const TokenizeCommand& command) {
       print_table(tokenizer, name, encoding, output);
     }
     ++done;
-    if (document->replaced) ++replaced;
+    if (document->replaced) replaced.push_back(name);
   }
   output.flush();
   report_skipped(skipped);

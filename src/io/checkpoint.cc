@@ -1,7 +1,7 @@
 #include "io/checkpoint.h"
 
-#include <unordered_map>
-#include <unordered_set>
+#include <map>
+#include <set>
 
 #include "base/limits.h"
 #include "io/files.h"
@@ -69,7 +69,7 @@ Shards read_index(const fs::path& path) {
     refuse("lists more than " + std::to_string(kMaxTensors) + " tensors");
   }
   Shards shards;
-  std::unordered_map<std::string, size_t> position;
+  std::map<std::string, size_t> position;
   for (const auto& [tensor, shard] : map->items()) {
     if (!shard.is_string()) {
       refuse("weight_map entry " + short_value(Json(tensor)) + " is " + short_value(shard) +
@@ -91,7 +91,7 @@ Shards read_index(const fs::path& path) {
 struct Checkpoint::Impl {
   fs::path directory;
   std::vector<std::string> names;
-  std::unordered_map<std::string, Tensor> tensors;
+  std::map<std::string, Tensor> tensors;
 
   void add(NamedTensor&& item) {
     names.push_back(item.name);
@@ -104,7 +104,7 @@ struct Checkpoint::Impl {
       throw Error(ErrorCode::kInvalidFile, "names the shard " + shard + ", which does not exist",
                   (directory / kIndex).string());
     }
-    std::unordered_set<std::string> missing(wanted.begin(), wanted.end());
+    std::set<std::string> missing(wanted.begin(), wanted.end());
     SafetensorsFile file = read_safetensors(path);
     for (NamedTensor& item : file.tensors) {
       // Tensors that the index gives to another shard, or does not know, are not part of the model.

@@ -20,14 +20,17 @@ struct SkippedFile {
 };
 
 // What the arguments name, in order: files, the files below directories (sorted by path), "-".
-// Files that are the same (links, hard links, equal content) count once, under the first name.
-// Special files are skipped with a reason. Nothing is read yet except to compare equal sizes.
+// Files that are the same (links, hard links, equal content) count once, under the first name, or
+// each, as `copies` says. Special files are skipped with a reason. Nothing is read yet except to
+// compare equal sizes.
 struct DocumentList {
   std::vector<std::string> names;
   std::vector<SkippedFile> skipped;
   std::vector<SkippedFile> duplicates;  // reason: name of the file it equals
 };
-DocumentList list_documents(const std::vector<std::string>& arguments);
+enum class Copies { kOnce, kEach };
+DocumentList list_documents(const std::vector<std::string>& arguments,
+                            Copies copies = Copies::kOnce);
 
 // Reads one: gunzips (limit: kMaxDocumentBytes after expansion), checks that it is text. Throws
 // Error whose message is fit for SkippedFile::reason.

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "io/posix.h"
+#include "io/temporaries.h"
 #include "longformer/error.h"
 
 namespace longformer::io {
@@ -90,6 +92,7 @@ std::string read_file(const fs::path& path, uint64_t max_bytes) {
 struct AtomicFile::Impl {
   fs::path target;
   fs::path temporary;
+  std::optional<Temporary> registered;
   FileDescriptor file;
 
   ~Impl() { discard(); }
@@ -98,6 +101,7 @@ struct AtomicFile::Impl {
     file.close();
     if (!temporary.empty()) unlink(temporary.c_str());
     temporary.clear();
+    registered.reset();
   }
 
   [[noreturn]] void fail(int error) {
@@ -113,6 +117,7 @@ AtomicFile::AtomicFile(fs::path path) : impl_(std::make_unique<Impl>()) {
         FileDescriptor(open(candidate.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     return impl_->file.get() < 0 ? errno : 0;
   });
+  impl_->registered.emplace(impl_->temporary);
   // A file that is replaced keeps its permissions; where that is refused the usual ones do.
   struct stat old;
   if (stat(impl_->target.c_str(), &old) == 0) {
@@ -145,6 +150,7 @@ void AtomicFile::commit() {
   if (const int error = impl_->file.close(); error != 0) impl_->fail(error);
   if (rename(impl_->temporary.c_str(), impl_->target.c_str()) != 0) impl_->fail(errno);
   impl_->temporary.clear();
+  impl_->registered.reset();
   sync_path(directory_of(impl_->target));
 }
 
@@ -173,6 +179,7 @@ void write_directory_atomic(const fs::path& path,
   const fs::path temporary = create_beside(target, [](const fs::path& candidate) {
     return mkdir(candidate.c_str(), 0777) == 0 ? 0 : errno;
   });
+  const Temporary registered(temporary);
   try {
     fill(temporary);
     sync_tree(temporary);

@@ -1,7 +1,7 @@
 #include "io/json.h"
 
 #include <iterator>
-#include <unordered_map>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -58,7 +58,7 @@ class Builder : public nlohmann::json_sax<Json> {
  private:
   struct Level {
     Json* value;
-    std::unordered_map<std::string, size_t> keys;  // of an object
+    std::map<std::string, size_t> keys;  // of an object; ordered: crafted keys cannot collide
   };
 
   // Parents do not change while a child is open, so pointers into them stay good.

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/limits.h"
 #include "io/documents.h"
 #include "io/posix.h"
 #include "longformer/error.h"
@@ -50,6 +51,8 @@ std::optional<std::string> hash_file(const std::string& name) {
 
 class Lister {
  public:
+  explicit Lister(Copies copies) : copies_(copies) {}
+
   void add_argument(const std::string& argument) {
     if (argument == "-") {
       (std::exchange(stdin_seen_, true) ? skip_duplicate(argument, argument)
@@ -106,11 +109,13 @@ class Lister {
   }
 
   void add_file(const std::string& name, const struct stat& status) {
+    if (copies_ == Copies::kEach) return list_.names.push_back(name);
     const auto [known, added] = files_.try_emplace({status.st_dev, status.st_ino}, name);
     if (!added) return skip_duplicate(name, known->second);
     // Size 0 says nothing: empty files are no copies of each other, and files below /proc have text
     // all the same.
-    if (status.st_size > 0) {
+    // What is too large to be read is not compared either.
+    if (status.st_size > 0 && static_cast<uint64_t>(status.st_size) <= kMaxDocumentBytes) {
       if (const std::string* const original = find_equal(name, status.st_size)) {
         known->second = *original;
         return skip_duplicate(name, *original);
@@ -145,6 +150,7 @@ class Lister {
     std::unordered_map<std::string, std::string> by_hash;  // SHA-256 -> name
   };
 
+  const Copies copies_;
   DocumentList list_;
   bool stdin_seen_ = false;
   std::set<FileId> directories_;
@@ -154,8 +160,8 @@ class Lister {
 
 }  // namespace
 
-DocumentList list_documents(const std::vector<std::string>& arguments) {
-  Lister lister;
+DocumentList list_documents(const std::vector<std::string>& arguments, Copies copies) {
+  Lister lister(copies);
   for (const std::string& argument : arguments) lister.add_argument(argument);
   return lister.take();
 }

@@ -28,9 +28,11 @@ FileDescriptor open_for_reading(const std::string& path) {
   if (file.get() < 0) throw_system(errno, path);
   struct stat status;
   if (fstat(file.get(), &status) != 0) throw_system(errno, path);
-  if (S_ISDIR(status.st_mode)) throw_system(EISDIR, path);
+  if (S_ISDIR(status.st_mode)) {
+    throw Error(ErrorCode::kInvalidFile, system_reason(EISDIR), path);
+  }
   if (!S_ISREG(status.st_mode)) {
-    throw Error(ErrorCode::kIo,
+    throw Error(ErrorCode::kInvalidFile,
                 "is not a regular file (" + std::string(special_kind(status.st_mode)) + ")", path);
   }
   return file;

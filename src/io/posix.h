@@ -40,7 +40,7 @@ std::string system_reason(int error);  // "Permission denied", …
 [[noreturn]] void throw_system(int error, const std::string& place);
 
 // Opens for reading without ever waiting for the other end of a pipe or a terminal. Throws as
-// above; a directory is kIo.
+// above; directories and special files are kInvalidFile.
 FileDescriptor open_for_reading(const std::string& path);
 
 // What a file that is neither regular nor a directory is: "a named pipe", "a socket", "a device", …

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 #include <string_view>
-#include <unordered_map>
 
 #include "io/checkpoint.h"
 #include "longformer/error.h"
@@ -177,7 +177,7 @@ class Resolver {
   const Checkpoint& checkpoint_;
   const std::vector<ExpectedTensor>& expected_;
   std::vector<std::string> sources_;  // checkpoint name, an expected tensor each; empty: none
-  std::unordered_map<std::string, size_t> index_;
+  std::map<std::string, size_t> index_;
   std::vector<std::string> prefixes_;  // the first is empty
   std::vector<std::string> absent_;
   Resolution result_;

@@ -6,7 +6,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <unordered_set>
 
 #include "base/limits.h"
 #include "io/json.h"
@@ -68,6 +67,9 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
   bool string(string_t& value) override {
     if (where_ == Where::kMetadataValue) {
+      if (header_.metadata.size() >= kMaxTensors) {
+        refuse(place_, "__metadata__ holds more than " + std::to_string(kMaxTensors) + " entries");
+      }
       header_.metadata[key_] = std::move(value);
       where_ = Where::kMetadata;
       return true;
@@ -269,8 +271,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   SafetensorsHeader header_;
   Where where_ = Where::kStart;
   std::string key_;
-  std::unordered_set<std::string> names_;  // keys of the header
-  std::set<std::string> fields_;           // keys of the object at hand
+  std::set<std::string> names_;   // keys of the header
+  std::set<std::string> fields_;  // keys of the object at hand
   std::vector<uint64_t> offsets_;
   size_t other_depth_ = 0;
 };

@@ -1,8 +1,8 @@
 // Writer: the same bytes as the reference library for the same tensors.
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
-#include <unordered_set>
 
 #include "base/checked.h"
 #include "base/limits.h"
@@ -28,8 +28,7 @@ std::string json_text(const std::string& text) {
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::strict);
 }
 
-void check_name(const std::string& name, std::unordered_set<std::string>& seen,
-                const std::string& place) {
+void check_name(const std::string& name, std::set<std::string>& seen, const std::string& place) {
   if (name == "__metadata__" || name.size() > kMaxNameBytes) {
     throw Error(ErrorCode::kInvalidArgument,
                 json_text(name.substr(0, 40)) + " cannot be the name of a tensor", place);
@@ -75,7 +74,7 @@ std::string make_header(const std::vector<const NamedTensor*>& tensors,
 void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                        const std::map<std::string, std::string>& metadata) {
   std::vector<const NamedTensor*> sorted;
-  std::unordered_set<std::string> seen;
+  std::set<std::string> seen;
   for (const NamedTensor& item : tensors) {
     check_name(item.name, seen, path.string());
     sorted.push_back(&item);

@@ -162,6 +162,11 @@ void compare(const fs::path& short_model, const fs::path& long_model, const Enco
   report.checked_tokens = tokens;
   report.largest_difference = largest;
   if (!(largest <= kConvertTolerance)) {
+    if (!std::isfinite(largest)) {
+      throw Error(ErrorCode::kInvalidFile,
+                  "the model gives values that are not finite (NaN); nothing was written",
+                  short_model.string());
+    }
     throw Error(ErrorCode::kInternal,
                 "the long model differs from the short one by " + std::to_string(largest) +
                     " on a text of " + std::to_string(tokens) + " tokens (allowed: " +
@@ -196,17 +201,44 @@ bool is_module(const std::string& name) {
   return digits > 0 && digits + 1 < name.size() && name[digits] == '_';
 }
 
-void copy_one(const fs::path& from, const fs::path& to) {
+// A link may lead elsewhere inside the model, or to the blobs of a hub cache (models--x/snapshots/y
+// beside models--x/blobs); a hostile one must not publish other files of this machine.
+bool stays_inside(const fs::path& file, const fs::path& root) {
   std::error_code error;
+  const fs::path real = fs::canonical(file, error);
+  if (error) return false;
+  const fs::path home = fs::canonical(root, error);
+  const auto below = [&](const fs::path& directory) {
+    const auto [end, ignored] =
+        std::mismatch(directory.begin(), directory.end(), real.begin(), real.end());
+    return end == directory.end();
+  };
+  if (below(home)) return true;
+  const fs::path snapshots = home.parent_path();
+  return snapshots.filename() == "snapshots" && below(snapshots.parent_path() / "blobs");
+}
+
+void copy_one(const fs::path& from, const fs::path& to, const fs::path& root) {
+  std::error_code error;
+  if (!stays_inside(from, root)) {
+    throw Error(ErrorCode::kInvalidFile,
+                "is a link out of the model directory; put the file itself there", from.string());
+  }
+  if (fs::file_size(from, error) > kMaxTokenizerBytes) {
+    throw Error(ErrorCode::kInvalidFile,
+                "is larger than " + std::to_string(kMaxTokenizerBytes) +
+                    " bytes, the limit for files beside the weights",
+                from.string());
+  }
   fs::copy_file(from, to, error);
   if (error) throw Error(ErrorCode::kIo, error.message(), from.string());
 }
 
 // Directories of modules have no directories of their own.
-void copy_module(const fs::path& from, const fs::path& to) {
+void copy_module(const fs::path& from, const fs::path& to, const fs::path& root) {
   fs::create_directory(to);
   for (const fs::directory_entry& entry : fs::directory_iterator(from)) {
-    if (entry.is_regular_file()) copy_one(entry.path(), to / entry.path().filename());
+    if (entry.is_regular_file()) copy_one(entry.path(), to / entry.path().filename(), root);
   }
 }
 
@@ -215,9 +247,9 @@ std::vector<std::string> copy_companions(const fs::path& source, const fs::path&
   for (const fs::directory_entry& entry : fs::directory_iterator(source)) {
     const std::string name = entry.path().filename().string();
     if (entry.is_regular_file() && is_text_file(name)) {
-      copy_one(entry.path(), destination / name);
+      copy_one(entry.path(), destination / name, source);
     } else if (entry.is_directory() && is_module(name)) {
-      copy_module(entry.path(), destination / name);
+      copy_module(entry.path(), destination / name, source);
     } else {
       continue;
     }

@@ -36,7 +36,8 @@ const std::shared_ptr<ThreadPool>& Encoder::pool() const { return impl_->pool; }
 
 Encoder Encoder::load(const std::filesystem::path& directory, const LoadOptions& options) {
   kernels::apply_isa_limit_from_environment();
-  if (!std::filesystem::is_directory(directory)) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(directory, error)) {
     throw Error(ErrorCode::kNotFound,
                 "no such directory; give a directory with config.json and model.safetensors",
                 directory.string());

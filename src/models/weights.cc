@@ -1,6 +1,6 @@
 #include "models/weights.h"
 
-#include <unordered_map>
+#include <map>
 
 #include "base/thread_pool.h"
 #include "longformer/error.h"
@@ -54,7 +54,7 @@ class WeightReader {
 
  private:
   const io::Checkpoint& checkpoint_;
-  std::unordered_map<std::string, std::string> sources_;
+  std::map<std::string, std::string> sources_;
 };
 
 EncoderLayer read_layer(const WeightReader& reader, const EncoderConfig& config, int64_t index) {

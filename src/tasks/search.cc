@@ -78,7 +78,7 @@ void Search::add_files(const std::vector<std::string>& names) {
     }
     if (document) {
       add(names[i], document->text);
-      if (document->replaced) ++summary_.replaced;
+      if (document->replaced) summary_.replaced.push_back(names[i]);
     }
     share_done_ += share_document_;
   }

@@ -1,11 +1,21 @@
 #include "tasks/vectors.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
 namespace longformer::tasks {
 namespace {
+
+// A model with broken weights must not answer "nothing found".
+void check_finite(std::span<const float> vector) {
+  if (std::all_of(vector.begin(), vector.end(), [](float value) { return std::isfinite(value); }))
+    return;
+  throw Error(
+      ErrorCode::kInvalidFile,
+      "the model gives values that are not finite (NaN or infinity): its weights are broken");
+}
 
 Pooling inside_pooling(Pooling pooling) {
   return pooling == Pooling::kCls ? Pooling::kMean : pooling;
@@ -61,6 +71,7 @@ class PassagePooler {
   void finish_passage(const std::function<void(const PassageVectors&)>& visit) {
     if (passage_.count() > 0) {
       passage_.result(values_);
+      check_finite(values_);
       if (normalize_) normalize(values_);
       visit({static_cast<int64_t>(next_), values_, sentences_});
     }
@@ -156,6 +167,7 @@ DocumentVector document_vector(TextModel& model, std::span<const int64_t> ids, c
   } else {
     pooler.result(result.values);
   }
+  check_finite(result.values);
   if (model.pooling.normalize) normalize(result.values);
   return result;
 }
@@ -180,6 +192,7 @@ void passage_vectors(TextModel& model, const PreparedDocument& document, Reading
         pooler.reset();
         pooler.add(states.all);
         pooler.result(values);
+        check_finite(values);
         if (model.pooling.normalize) normalize(values);
         const Passage& passage = segmentation.passages[static_cast<size_t>(states.passage)];
         const std::vector<float> sentences =

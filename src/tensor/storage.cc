@@ -79,9 +79,10 @@ std::shared_ptr<const Storage> map_file(const std::filesystem::path& path) {
   if (file.get() < 0) throw_system(errno, path);
   struct stat status;
   if (fstat(file.get(), &status) != 0) throw_system(errno, path);
-  if (S_ISDIR(status.st_mode)) throw_system(EISDIR, path);
   if (!S_ISREG(status.st_mode)) {
-    throw Error(ErrorCode::kIo, "is not a regular file", path.string());
+    throw Error(ErrorCode::kInvalidFile,
+                S_ISDIR(status.st_mode) ? "Is a directory" : "is not a regular file",
+                path.string());
   }
   const size_t size = static_cast<size_t>(status.st_size);
   if (size == 0) return own_bytes({});

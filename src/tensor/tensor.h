@@ -33,8 +33,8 @@ class Storage {
 };
 
 std::shared_ptr<const Storage> own_bytes(std::vector<std::byte> bytes);
-// Maps a regular file read-only. Throws kNotFound or kIo with the system's reason; an empty file
-// gives an empty span.
+// Maps a regular file read-only. Throws kNotFound or kIo with the system's reason, kInvalidFile for
+// what is no regular file; an empty file gives an empty span.
 std::shared_ptr<const Storage> map_file(const std::filesystem::path& path);
 
 struct Tensor {

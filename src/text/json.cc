@@ -86,6 +86,9 @@ class Builder : public nlohmann::json_sax<Json> {
 
   // Puts a value where the parser stands and returns its address.
   Json* put(Json v) {
+    if (++values_ > kMaxTokenizerValues) {
+      fail("more than " + std::to_string(kMaxTokenizerValues) + " values outside the vocabulary");
+    }
     if (in_vocabulary_) fail(entry_name() + " has no whole number as its id");
     if (stack_.empty()) {
       root_ = std::move(v);
@@ -119,6 +122,7 @@ class Builder : public nlohmann::json_sax<Json> {
 
   Vocabulary* vocabulary_;
   std::string place_;
+  size_t values_ = 0;
   Json root_;
   std::vector<Json*>
       stack_;  // open containers; an open one is the last element of its parent, so it stays put

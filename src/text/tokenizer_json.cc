@@ -83,6 +83,8 @@ int64_t template_number(const Json& json, const std::string& name, const std::st
   return checked_id(static_cast<int64_t>(number), name, place);
 }
 
+constexpr size_t kMaxTemplatePieces = 256;  // a template of a model has about ten
+
 TemplatePiece read_template_piece(const JsonObject& part, const Json& specials) {
   const std::string& place = part.place();
   TemplatePiece piece;
@@ -100,6 +102,9 @@ TemplatePiece read_template_piece(const JsonObject& part, const Json& specials) 
   const auto known = specials.find(id);
   if (known == specials.end()) inner.fail("id", "is not among the special_tokens");
   const JsonObject entry(*known, "post_processor.special_tokens", place);
+  if (entry.array("ids").size() > kMaxTemplatePieces) {
+    entry.fail("ids", "holds more than " + std::to_string(kMaxTemplatePieces) + " ids");
+  }
   for (const Json& number : entry.array("ids")) {
     piece.ids.push_back(template_number(number, entry.member("ids"), place));
   }
@@ -108,9 +113,14 @@ TemplatePiece read_template_piece(const JsonObject& part, const Json& specials) 
 
 std::vector<TemplatePiece> read_template(const JsonObject& part, const char* key) {
   std::vector<TemplatePiece> pieces;
+  size_t ids = 0;
   for (const Json& piece : part.array(key)) {
+    if (pieces.size() >= kMaxTemplatePieces || ids > kMaxTemplatePieces) {
+      part.fail(key, "holds more than " + std::to_string(kMaxTemplatePieces) + " pieces or ids");
+    }
     pieces.push_back(read_template_piece(JsonObject(piece, part.member(key), part.place()),
                                          part.object("special_tokens")));
+    ids += pieces.back().ids.size();
   }
   return pieces;
 }

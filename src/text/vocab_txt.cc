@@ -5,7 +5,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -18,6 +17,8 @@
 
 namespace longformer::text {
 namespace {
+
+constexpr size_t kMaxAdditionalTokens = 2000;  // compared with each other one by one
 
 // Classes that read vocab.txt as this file does, without their ending "Fast".
 constexpr std::array<std::string_view, 10> kClasses = {
@@ -56,7 +57,7 @@ Vocabulary read_lines(std::string_view text, const std::string& place) {
     throw Error(ErrorCode::kInvalidFile, "not UTF-8 at byte " + std::to_string(valid), place);
   }
   Vocabulary vocabulary;
-  std::unordered_map<std::string_view, size_t> index;
+  std::map<std::string_view, size_t> index;
   int64_t line_number = 0;
   for (size_t at = 0; at < text.size(); ++line_number) {
     const size_t end = std::min(text.find('\n', at), text.size());
@@ -116,6 +117,9 @@ void read_specials(const JsonObject& file, SpecialTokens& specials,
   const char* list = "additional_special_tokens";
   if (file.find(list) == nullptr) return;
   for (const Json& json : file.array(list)) {
+    if (additional.size() >= kMaxAdditionalTokens) {
+      file.fail(list, "holds more than " + std::to_string(kMaxAdditionalTokens) + " tokens");
+    }
     AddedToken token = read_token(json, file.member(list), file.place(), true);
     if (std::find(additional.begin(), additional.end(), token) == additional.end()) {
       additional.push_back(std::move(token));

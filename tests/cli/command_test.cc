@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -311,6 +313,221 @@ TEST_F(Command, WithoutADefaultModelTheCommandToMakeItIsNamed) {
       run("search 'the fox' text.txt", "env LONGFORMER_HOME=" + path("home").string());
   EXPECT_EQ(result.code, 2);
   EXPECT_NE(result.err.find("tools/default_model.sh"), std::string::npos) << result.err;
+}
+
+// What a hostile model or a hard system may do; none may end in a crash, a silent answer or
+// left-over files.
+
+TEST_F(Command, ATruncatedMappingEndsWithAMessage) {
+  const std::string big = std::string(LONGFORMER_BINARY) + " embed --model model - ";
+  const std::string script = "cd " + directory_.path().string() +
+                             " && (sleep 0.3; truncate -s 100 model/model.safetensors; " +
+                             "echo the fox runs) | LONGFORMER_THREADS=1 " + big +
+                             " >/dev/null 2>stderr.txt";
+  const int status = std::system(script.c_str());
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_NE(WEXITSTATUS(status), 0);
+  EXPECT_NE(io::read_file(path("stderr.txt"), 1 << 20), "");
+}
+
+TEST_F(Command, ASignalRemovesWhatIsHalfWritten) {
+  const std::string script = "cd " + directory_.path().string() + " && (sleep 0.4 | " +
+                             LONGFORMER_BINARY +
+                             " embed --model model --output v.jsonl - 2>/dev/null & p=$!; sleep "
+                             "0.2; kill -TERM $p; wait $p)";
+  const int status = std::system(script.c_str());
+  EXPECT_TRUE(WIFEXITED(status));
+  for (const auto& entry : fs::directory_iterator(directory_.path())) {
+    EXPECT_EQ(entry.path().filename().string().find("tmp"), std::string::npos) << entry.path();
+  }
+}
+
+TEST_F(Command, ClosedStandardErrorDoesNotReachTheOutputFile) {
+  put(path("binary"), std::string("\0\1\2\3", 4));
+  const std::string script = "cd " + directory_.path().string() + " && " + LONGFORMER_BINARY +
+                             " embed --model model text.txt binary --output v.jsonl 2>&-";
+  EXPECT_EQ(WEXITSTATUS(std::system(script.c_str())), 3);
+  EXPECT_EQ(json_lines(io::read_file(path("v.jsonl"), 1 << 20)).size(), 1u);
+}
+
+TEST_F(Command, AFileSizeLimitIsAnOrdinaryFailure) {
+  const std::string script = "cd " + directory_.path().string() + " && ulimit -f 1 && " +
+                             LONGFORMER_BINARY +
+                             " convert --to-long 200 --attention-window 8 bert long 2>/dev/null";
+  EXPECT_EQ(WEXITSTATUS(std::system(script.c_str())), 1);
+  for (const auto& entry : fs::directory_iterator(directory_.path())) {
+    EXPECT_EQ(entry.path().filename().string().find("tmp"), std::string::npos) << entry.path();
+  }
+}
+
+TEST_F(Command, OutputThatCannotBeWrittenIsAFailureEverywhere) {
+  EXPECT_EQ(run("info --model model >/dev/full").code, 1);
+  EXPECT_EQ(run("--help >/dev/full").code, 1);
+}
+
+TEST_F(Command, BrokenWeightsAreAnErrorNotAnAnswer) {
+  const EncoderConfig config = read_encoder_config(io::Config::read(model() / "config.json"));
+  test::Tensors tensors = test::random_tensors(config, 1);
+  tensors["encoder.layer.0.output.dense.bias"][0] = std::numeric_limits<float>::quiet_NaN();
+  const std::string json = io::read_file(model() / "config.json", 1 << 20);
+  test::write_checkpoint(model(), json, config, tensors);
+  expect_refused("embed --model model text.txt", "not finite");
+  expect_refused("search --model model 'the fox' text.txt", "not finite");
+}
+
+TEST_F(Command, ALinkToNowhereIsNoAbsentFile) {
+  fs::remove(model() / "tokenizer_config.json");
+  fs::create_symlink("gone", model() / "tokenizer_config.json");
+  expect_refused("embed --model model text.txt", "tokenizer_config.json");
+}
+
+TEST_F(Command, ConvertDoesNotPublishFilesFromElsewhere) {
+  put(path("secret.txt"), "secret");
+  fs::create_symlink(path("secret.txt"), path("bert") / "README.md");
+  expect_refused("convert --to-long 200 --attention-window 8 bert long", "README.md");
+  EXPECT_FALSE(fs::exists(path("long")));
+}
+
+TEST_F(Command, MessagesAreOneLineWhateverAFileHolds) {
+  put(model() / "config.json", "{\"model_type\": \"a\\n\\u001b[31mb\"}");
+  const Outcome result = run("info --model model");
+  EXPECT_EQ(result.code, 2);
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1);
+  EXPECT_EQ(result.err.find('\x1b'), std::string::npos);
+  put(model() / "config.json", "{\"model_type\": \"" + std::string(100'000, 'x') + "\"}");
+  EXPECT_LT(run("info --model model").err.size(), 2000u);
+}
+
+TEST_F(Command, OddPathsAreBadUsage) {
+  for (const std::string& name : {std::string(300, 'a'), std::string("text.txt/x")}) {
+    EXPECT_EQ(run("embed --model " + name + " text.txt").code, 2) << name;
+  }
+  fs::create_symlink("loop", path("loop"));
+  EXPECT_EQ(run("embed --model loop text.txt").code, 2);
+  fs::remove(model() / "config.json");
+  fs::create_directory(model() / "config.json");
+  EXPECT_EQ(run("embed --model model text.txt").code, 2);
+}
+
+// Each option must change what it says it changes.
+TEST_F(Command, SearchOptionsReachTheSearch) {
+  const auto records = [&](const std::string& options) {
+    return json_lines(
+        run("search --model model --json --top 100 'the fox' text.txt " + options).out);
+  };
+  const std::vector<Json> small = records("--passage-tokens 8");
+  EXPECT_GT(small.size(), records("--passage-tokens 60").size());
+  EXPECT_EQ(
+      json_lines(
+          run("search --model model --json --top 2 --passage-tokens 8 'the fox' text.txt").out)
+          .size(),
+      2u);
+  for (size_t i = 1; i < small.size(); ++i) EXPECT_LE(small[i]["score"], small[i - 1]["score"]);
+  EXPECT_NE(small.front()["score"], small.back()["score"]);
+  EXPECT_NE(records("--context passage"), records("--context document"));
+  EXPECT_NE(records("--context both"), records("--context document"));
+  EXPECT_NE(records("--pooling max"), records("--pooling mean"));
+  const std::string text = io::read_file(path("text.txt"), 1 << 20);
+  for (const Json& record : small) {
+    const auto line = [&](size_t byte) {
+      return 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(byte), '\n');
+    };
+    EXPECT_EQ(record["line_start"], line(record["byte_start"]));
+    EXPECT_EQ(record["line_end"], line(record["byte_end"]));
+  }
+}
+
+TEST_F(Command, EmbedWritesEachFormatWithTheSameVectors) {
+  const std::string arguments = "embed --model model --passages --passage-tokens 8 text.txt ";
+  const std::vector<Json> lines = json_lines(run(arguments).out);
+  ASSERT_GT(lines.size(), 2u);
+  for (const char* name : {"v.jsonl", "v.npy", "v.safetensors"}) {
+    const Outcome result = run(arguments + "--output " + name);
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(result.out, "");
+  }
+  EXPECT_EQ(json_lines(io::read_file(path("v.jsonl"), 1 << 20)), lines);
+  const io::SafetensorsFile file = io::read_safetensors(path("v.safetensors"));
+  ASSERT_EQ(file.tensors.size(), 2u);
+  const bool bytes_first = file.tensors[0].name == "text.txt#bytes";
+  const Tensor& vectors = file.tensors[bytes_first ? 1 : 0].tensor;
+  const std::vector<int64_t> bytes = to_i64(file.tensors[bytes_first ? 0 : 1].tensor);
+  ASSERT_EQ(vectors.shape, (Shape{static_cast<int64_t>(lines.size()), 16}));
+  const std::vector<float> values = to_f32(vectors);
+  const std::string text = io::read_file(path("text.txt"), 1 << 20);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const auto embedding = lines[i]["embedding"].get<std::vector<float>>();
+    EXPECT_EQ(embedding, std::vector<float>(&values[i * 16], &values[i * 16] + 16));
+    const auto begin = static_cast<size_t>(bytes[2 * i]);
+    EXPECT_EQ(lines[i]["passage"],
+              text.substr(begin, static_cast<size_t>(bytes[2 * i + 1]) - begin));
+  }
+  const std::string npy = io::read_file(path("v.npy"), 1 << 20);
+  EXPECT_NE(npy.find("'shape': (" + std::to_string(lines.size()) + ", 16)"), std::string::npos);
+  EXPECT_EQ(npy.substr(npy.size() - values.size() * 4),
+            std::string(reinterpret_cast<const char*>(values.data()), values.size() * 4));
+}
+
+TEST_F(Command, EmbedOptionsReachTheVectors) {
+  const auto vectors = [&](const std::string& options) {
+    return run("embed --model model text.txt " + options).out;
+  };
+  EXPECT_NE(vectors("--pooling max"), vectors("--pooling mean"));
+  EXPECT_NE(vectors("--pooling cls"), vectors("--pooling mean"));
+  EXPECT_NE(vectors("--passages --context passage"), vectors("--passages --context document"));
+}
+
+// A row for every file that was named: copies and links too.
+TEST_F(Command, EmbedGivesEachNamedFileItsVector) {
+  fs::copy_file(text(), path("copy.txt"));
+  fs::create_symlink(text(), path("link.txt"));
+  const std::vector<Json> lines =
+      json_lines(run("embed --model model copy.txt link.txt text.txt").out);
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[1]["file"], "link.txt");
+  EXPECT_EQ(lines[0]["embedding"], lines[2]["embedding"]);
+}
+
+TEST_F(Command, TokenizeGivesTheIdsOfTheVocabulary) {
+  put(path("t.txt"), "The fox runs, unknownword");
+  const Json record = json_lines(run("tokenize --model model --json t.txt").out).at(0);
+  EXPECT_EQ(record["input_ids"], Json::parse("[2, 12, 8, 17, 6, 1, 3]"));
+  EXPECT_EQ(record["tokens"],
+            Json::parse(R"(["[CLS]", "the", "fox", "runs", ",", "[UNK]", "[SEP]"])"));
+}
+
+TEST_F(Command, ForwardUsesEveryInput) {
+  const Shape shape{1, 20};
+  std::vector<int64_t> ids, mask(20, 1), global(20, 0), types(20, 0), positions;
+  for (int64_t t = 0; t < 20; ++t) {
+    ids.push_back(5 + t % 7);
+    positions.push_back(30 - t);
+  }
+  mask[19] = 0;
+  global[0] = 1;
+  types[3] = 1;
+  const auto states = [&](std::vector<io::NamedTensor> more) {
+    more.push_back(integers("input_ids", shape, ids));
+    write_inputs(more);
+    const Outcome result = run("forward --model model --inputs in --outputs out");
+    EXPECT_EQ(result.code, 0) << result.err;
+    return io::read_file(path("out"), 1 << 20);
+  };
+  const std::string plain = states({});
+  EXPECT_NE(plain, states({integers("attention_mask", shape, mask)}));
+  EXPECT_NE(plain, states({integers("global_attention_mask", shape, global)}));
+  EXPECT_NE(plain, states({integers("token_type_ids", shape, types)}));
+  EXPECT_NE(plain, states({integers("position_ids", shape, positions)}));
+  EXPECT_EQ(plain, states({integers("global_attention_mask", shape, std::vector<int64_t>(20, 0))}));
+}
+
+TEST_F(Command, ThreadsOptionSetsThePool) {
+  const Json info = json_lines(run("info --model model --json --threads 3").out).at(0);
+  EXPECT_EQ(info["threads"], 3);
+}
+
+TEST_F(Command, ErrorsNameTheHelpOfTheSubcommand) {
+  EXPECT_NE(run("search onlyaquery").err.find("longformer search --help"), std::string::npos);
 }
 
 TEST_F(Command, SameBitsForAnyNumberOfThreads) {

@@ -109,7 +109,7 @@ TEST_F(CheckpointTest, NamesPickleFilesAndTheWayOut) {
 
 TEST_F(CheckpointTest, RefusesWhatIsNotAReadableFile) {
   fs::create_directory(directory_ / "model.safetensors");
-  expect_refused({"model.safetensors", "Is a directory"}, ErrorCode::kIo);
+  expect_refused({"model.safetensors", "Is a directory"}, ErrorCode::kInvalidFile);
   fs::remove(directory_ / "model.safetensors");
   fs::create_symlink("nowhere", directory_ / "model.safetensors");
   expect_refused({"model.safetensors", "No such file"}, ErrorCode::kNotFound);

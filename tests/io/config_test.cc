@@ -161,7 +161,7 @@ TEST_F(ConfigFile, ReadsAndNamesTheFile) {
   expect_error(ErrorCode::kNotFound, {"absent.json"}, [&] { Config::read(path("absent.json")); });
   expect_error(ErrorCode::kInvalidFile, {"bad.json", "byte"},
                [&] { Config::read(put("bad.json", "{")); });
-  expect_error(ErrorCode::kIo, {"Is a directory"}, [&] { Config::read(directory_); });
+  expect_error(ErrorCode::kInvalidFile, {"Is a directory"}, [&] { Config::read(directory_); });
 }
 
 TEST(Config, AStringIsAListOfOne) {

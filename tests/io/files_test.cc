@@ -34,9 +34,9 @@ TEST_F(Files, ReadsFilesThatSayTheyAreEmpty) {
 
 TEST_F(Files, SaysWhyItCannotRead) {
   expect_error(ErrorCode::kNotFound, {"absent"}, [&] { read_file(path("absent"), 10); });
-  expect_error(ErrorCode::kIo, {"Is a directory"}, [&] { read_file(directory_, 10); });
+  expect_error(ErrorCode::kInvalidFile, {"Is a directory"}, [&] { read_file(directory_, 10); });
   ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
-  expect_error(ErrorCode::kIo, {"named pipe"}, [&] { read_file(path("pipe"), 10); });
+  expect_error(ErrorCode::kInvalidFile, {"named pipe"}, [&] { read_file(path("pipe"), 10); });
 }
 
 TEST_F(Files, AtomicFileAppearsOnCommitOnly) {

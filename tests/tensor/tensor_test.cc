@@ -166,9 +166,10 @@ TEST_F(MapFile, EmptyFileIsAnEmptySpan) {
 
 TEST_F(MapFile, SaysWhyNot) {
   expect_error(ErrorCode::kNotFound, [&] { map_file(directory_ / "absent"); });
-  expect_error(ErrorCode::kIo, [&] { map_file(directory_); });
+  expect_error(ErrorCode::kInvalidFile, [&] { map_file(directory_); });
   ASSERT_EQ(mkfifo((directory_ / "pipe").c_str(), 0600), 0);
-  expect_error(ErrorCode::kIo, [&] { map_file(directory_ / "pipe"); });  // and does not wait
+  expect_error(ErrorCode::kInvalidFile,
+               [&] { map_file(directory_ / "pipe"); });  // and does not wait
 }
 
 }  // namespace
