@@ -48,7 +48,7 @@ void report_windows(int64_t documents, int64_t windowed, int64_t capacity) {
   if (windowed == 0) return;
   notice(std::to_string(windowed) + " of " + counted(documents, "document") +
          (windowed == 1 ? " is" : " are") + " longer than the " + std::to_string(capacity) +
-         " tokens that the model reads at once: read in overlapping windows");
+         " tokens that the model reads at once: read in overlapping windows, nothing left out");
 }
 
 void report_replaced(const std::vector<std::string>& names) {
