@@ -157,16 +157,23 @@ struct EmbedSummary {
   int64_t documents = 0;
   int64_t windowed = 0;
   std::vector<std::string> replaced;
+  std::vector<std::string> unreadable;
   std::vector<io::SkippedFile> skipped;
 };
 
-// One document into the sink; the windows that it was read in.
-int64_t embed_one(const EmbedCommand& command, tasks::TextModel& model,
-                  const io::Document& document, const std::string& name, const tasks::Hooks& hooks,
-                  Sink& sink) {
+// What the caller wants to know of one document.
+struct ReadingReport {
   int64_t windows = 1;
+  bool unreadable = false;
+};
+
+// One document into the sink.
+ReadingReport embed_one(const EmbedCommand& command, tasks::TextModel& model,
+                        const io::Document& document, const std::string& name,
+                        const tasks::Hooks& hooks, Sink& sink) {
+  ReadingReport result;
   const auto add = [&](tasks::EmbeddingRecord record) {
-    windows = record.windows;
+    result = {record.windows, record.unreadable};
     sink.add(std::move(record));
   };
   if (command.passages) {
@@ -177,7 +184,7 @@ int64_t embed_one(const EmbedCommand& command, tasks::TextModel& model,
   } else {
     add(tasks::embed_document(model, name, document.text, hooks));
   }
-  return windows;
+  return result;
 }
 
 EmbedSummary embed_all(const EmbedCommand& command, tasks::TextModel& model,
@@ -202,14 +209,15 @@ EmbedSummary embed_all(const EmbedCommand& command, tasks::TextModel& model,
       bar.update((static_cast<double>(i) + part) / static_cast<double>(names.size()));
     };
     hooks.cancelled = [&] { return sink.closed(); };
-    int64_t windows = 1;
+    ReadingReport report;
     try {
-      windows = embed_one(command, model, *document, names[i], hooks, sink);
+      report = embed_one(command, model, *document, names[i], hooks, sink);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kCancelled || !sink.closed()) throw;  // the reader went away
     }
     ++summary.documents;
-    if (windows > 1) ++summary.windowed;
+    if (report.windows > 1) ++summary.windowed;
+    if (report.unreadable) summary.unreadable.push_back(names[i]);
     if (document->replaced) summary.replaced.push_back(names[i]);
   }
   return summary;
@@ -237,6 +245,7 @@ int run_embed(const EmbedCommand& command) {
   }
   sink->write();
   report_windows(summary.documents, summary.windowed, model.capacity());
+  report_unreadable(summary.unreadable);
   report_replaced(summary.replaced);
   return exit_code(summary.documents, documents.skipped.size() + summary.skipped.size());
 }

@@ -138,6 +138,8 @@ int run_search(const SearchCommand& command) {
            std::to_string(summary.query_windows) + " overlapping windows");
   }
   report_windows(summary.documents, summary.windowed, model.capacity());
+  if (summary.query_unreadable) report_unreadable({"the query"});
+  report_unreadable(summary.unreadable);
   report_replaced(summary.replaced);
   print_results(search.results(), command.json);
   const int code = exit_code(summary.documents, documents.skipped.size() + summary.skipped.size());

@@ -51,11 +51,27 @@ void report_windows(int64_t documents, int64_t windowed, int64_t capacity) {
          " tokens that the model reads at once: read in overlapping windows, nothing left out");
 }
 
+namespace {
+
+// "a.txt is", "a.txt and 3 others are"
+std::string subject(const std::vector<std::string>& names) {
+  const std::string first = printable(names[0], Lines::kJoin);
+  if (names.size() == 1) return first + " is";
+  return first + " and " + counted(static_cast<int64_t>(names.size()) - 1, "other") + " are";
+}
+
+}  // namespace
+
+void report_unreadable(const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  notice(subject(names) +
+         " mostly unknown words to this model (another language or script?): expect little of the "
+         "result");
+}
+
 void report_replaced(const std::vector<std::string>& names) {
   if (names.empty()) return;
-  const std::string more =
-      names.size() == 1 ? "" : " and " + counted(static_cast<int64_t>(names.size()) - 1, "other");
-  notice(printable(names[0], Lines::kJoin) + more + (names.size() == 1 ? " is" : " are") +
+  notice(subject(names) +
          " not UTF-8: read as Latin-1, or with replacement characters for broken bytes");
 }
 

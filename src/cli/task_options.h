@@ -30,6 +30,7 @@ int exit_code(int64_t documents, size_t skipped);
 
 // Notices on what was done to the documents.
 void report_windows(int64_t documents, int64_t windowed, int64_t capacity);
+void report_unreadable(const std::vector<std::string>& names);
 void report_replaced(const std::vector<std::string>& names);
 
 }  // namespace longformer::cli

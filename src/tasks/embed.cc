@@ -16,6 +16,7 @@ EmbeddingRecord embed_document(TextModel& model, const std::string& file, std::s
   if (record.line_end > 1 && text.back() == '\n') --record.line_end;
   record.tokens = static_cast<int64_t>(tokens.size());
   record.windows = vector.windows;
+  record.unreadable = is_unreadable(model.tokenizer, tokens);
   record.embedding = std::move(vector.values);
   return record;
 }
@@ -25,6 +26,7 @@ void embed_passages(TextModel& model, const std::string& file, std::string_view 
                     const std::function<void(EmbeddingRecord)>& visit) {
   check_passage_tokens(model, options);
   const PreparedDocument document = prepare(model, text, options);
+  const bool unreadable = is_unreadable(model.tokenizer, document.tokens);
   passage_vectors(model, document, reading, hooks, [&](const PassageVectors& vectors) {
     const Passage& passage = document.segmentation.passages[static_cast<size_t>(vectors.passage)];
     EmbeddingRecord record;
@@ -37,6 +39,7 @@ void embed_passages(TextModel& model, const std::string& file, std::string_view 
     record.line_end = passage.line_end;
     record.tokens = passage.tokens();
     record.windows = vectors.windows;
+    record.unreadable = unreadable;
     record.embedding.assign(vectors.values.begin(), vectors.values.end());
     visit(std::move(record));
   });

@@ -21,6 +21,7 @@ struct EmbeddingRecord {
   int64_t line_end = 1;
   int64_t tokens = 0;            // of the document or passage, special tokens not counted
   int64_t windows = 1;           // that the encoder read the document (or the passage alone) in
+  bool unreadable = false;       // mostly words that the model does not know
   std::vector<float> embedding;  // [hidden_size], normalised where the model says so
 };
 

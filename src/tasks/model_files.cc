@@ -198,6 +198,12 @@ text::Tokenizer load_tokenizer(const fs::path& directory) {
   return text::Tokenizer::load(files);
 }
 
+bool is_unreadable(const text::Tokenizer& tokenizer, const text::Encoding& tokens) {
+  const auto unknown = std::count(tokens.ids.begin(), tokens.ids.end(), tokenizer.unknown_id());
+  return unknown > 0 &&
+         static_cast<double>(unknown) >= kUnreadableShare * static_cast<double>(tokens.size());
+}
+
 int64_t TextModel::capacity() const {
   return encoder.info().max_tokens - static_cast<int64_t>(prefix.size() + suffix.size());
 }

@@ -35,6 +35,11 @@ PoolingSettings read_pooling(const std::filesystem::path& directory,
 // up to its position table.
 text::Tokenizer load_tokenizer(const std::filesystem::path& directory);
 
+// Share of a text's tokens from which on it counts as written in a script or language that the
+// model cannot read.
+inline constexpr double kUnreadableShare = 0.2;
+bool is_unreadable(const text::Tokenizer& tokenizer, const text::Encoding& tokens);
+
 struct TextModel {
   Encoder encoder;
   text::Tokenizer tokenizer;

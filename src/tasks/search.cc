@@ -54,6 +54,7 @@ Search::Search(TextModel& model, std::string_view query, const SearchOptions& op
     throw Error(ErrorCode::kInvalidArgument,
                 "holds no words; write what the passage should be about", "query");
   }
+  summary_.query_unreadable = is_unreadable(model.tokenizer, tokens);
   Hooks hooks;
   hooks.cancelled = options.cancelled;
   DocumentVector vector = document_vector(model, tokens.ids, hooks);
@@ -87,6 +88,7 @@ void Search::add_files(const std::vector<std::string>& names) {
 void Search::add(const std::string& name, std::string_view text) {
   const PreparedDocument document = prepare(model_, text, options_.passages);
   const int64_t tokens = static_cast<int64_t>(document.tokens.size());
+  if (is_unreadable(model_.tokenizer, document.tokens)) summary_.unreadable.push_back(name);
   const bool both = options_.context == Context::kBoth;
   double share_before = 0;  // of this document's work
   Hooks hooks;

@@ -46,8 +46,10 @@ struct SearchOptions {
 struct SearchSummary {
   int64_t documents = 0;
   int64_t passages = 0;
-  int64_t tokens = 0;                 // of the documents
-  int64_t windowed = 0;               // documents that were read in several windows
+  int64_t tokens = 0;                   // of the documents
+  int64_t windowed = 0;                 // documents that were read in several windows
+  std::vector<std::string> unreadable;  // documents of mostly unknown words
+  bool query_unreadable = false;
   std::vector<std::string> replaced;  // documents with bytes that are not UTF-8
   int64_t query_windows = 1;
   std::vector<io::SkippedFile> skipped;

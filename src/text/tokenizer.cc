@@ -186,6 +186,8 @@ std::vector<int64_t> Tokenizer::special_suffix() const {
   return ids;
 }
 
+int64_t Tokenizer::unknown_id() const { return impl_->model.unknown_id(); }
+
 int64_t Tokenizer::vocabulary_size() const { return impl_->table.size(); }
 
 std::optional<int64_t> Tokenizer::id(std::string_view token) const {

@@ -59,6 +59,7 @@ class Tokenizer {
   std::vector<int64_t> special_prefix() const;  // e.g. {101}
   std::vector<int64_t> special_suffix() const;  // e.g. {102}
 
+  int64_t unknown_id() const;       // what stands for words that the vocabulary cannot spell
   int64_t vocabulary_size() const;  // largest id + 1, added tokens included
   std::optional<int64_t> id(std::string_view token) const;
   const std::string& token(int64_t id) const;  // throws kInvalidArgument outside the vocabulary

@@ -186,6 +186,17 @@ TEST_F(Command, LongTextIsReadInWindowsAndTheUserIsTold) {
   EXPECT_NE(result.err.find("windows"), std::string::npos) << result.err;
 }
 
+TEST_F(Command, UnknownWordsAreSaid) {
+  put(path("zh.txt"), "\xE6\x9C\x80\xE9\x95\xBF\xE7\x9A\x84\xE6\xB2\xB3\xE6\xB5\x81");
+  for (const std::string arguments :
+       {"search --model model 'the fox' zh.txt text.txt", "embed --model model zh.txt text.txt"}) {
+    const Outcome result = run(arguments);
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_NE(result.err.find("zh.txt is mostly unknown words"), std::string::npos) << result.err;
+  }
+  EXPECT_EQ(run("embed --model model text.txt").err.find("unknown"), std::string::npos);
+}
+
 TEST_F(Command, TokenizeGivesIdsTokensAndOffsetsInTheAskedUnit) {
   put(path("t.txt"), "\xC3\xA9 \xF0\x9F\x98\x80 fox");
   const auto last = [&](const std::string& unit) {
