@@ -133,7 +133,7 @@ class Reference:
         if count <= self.capacity:
             return [(0, count, 0, count)]
         reach = max(self.window) // 2 if self.window else self.capacity
-        overlap = min(max((self.capacity + 2) // 8, reach), (self.capacity + 2) // 4)
+        overlap = min(max(self.capacity // 8, reach), self.capacity // 4)
         number = -(-(count - overlap) // (self.capacity - overlap))
         size = -(-(count + (number - 1) * overlap) // number)
         starts = [i * (count - size) // (number - 1) for i in range(number)]

@@ -202,7 +202,8 @@ def show(title, rows, columns):
     print(f"\n{title}\n{'':{width}}  " + "  ".join(f"{column:>12} (halves)      " for column in columns))
     for name, values in rows:
         values = values.reshape(len(values), -1)
-        cells = [f"{column.mean():12.3f} ({column[0::2].mean():.3f} {column[1::2].mean():.3f})"
+        cells = [f"{column.mean():12.3f} " + (f"({column[0::2].mean():.3f} {column[1::2].mean():.3f})"
+                                              if len(column) > 1 else " " * 13)
                  for column in values.T]
         print(f"{name:{width}}  " + "  ".join(cells))
 
@@ -218,7 +219,7 @@ def arguments():
     parser.add_argument("--period", type=int)
     parser.add_argument("--pages", type=int, default=10**6, help="how many; 0: leave this benchmark out")
     parser.add_argument("--questions", type=int, default=10**6, help="how many; 0: leave this benchmark out")
-    parser.add_argument("--page-passages", type=int, nargs="*", default=[64, 128])
+    parser.add_argument("--page-passages", type=int, nargs="*", default=[64, 128, 192])
     parser.add_argument("--passage-tokens", type=int, nargs="*", default=[64, 128, 192])
     parser.add_argument("--threads", type=int)
     parser.add_argument("--reference", action="store_true", help="vectors from Transformers and PyTorch instead")
