@@ -18,15 +18,9 @@ constexpr const char* kSingle = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
 constexpr const char* kPickles[] = {"pytorch_model.bin", "pytorch_model.bin.index.json"};
 
-// True for a dangling link too: opening it then says what is wrong.
-bool present(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(fs::symlink_status(path, error));
-}
-
 [[noreturn]] void throw_no_weights(const fs::path& directory) {
   for (const char* const name : kPickles) {
-    if (!present(directory / name)) continue;
+    if (!entry_exists(directory / name)) continue;
     throw Error(ErrorCode::kUnsupported,
                 std::string(name) +
                     " is a pickle file, which this version does not read; convert it once with "
@@ -100,7 +94,7 @@ struct Checkpoint::Impl {
 
   void add_shard(const std::string& shard, const std::vector<std::string>& wanted) {
     const fs::path path = directory / shard;
-    if (!present(path)) {
+    if (!entry_exists(path)) {
       throw Error(ErrorCode::kInvalidFile, "names the shard " + shard + ", which does not exist",
                   (directory / kIndex).string());
     }
@@ -136,11 +130,11 @@ Checkpoint Checkpoint::open(const fs::path& directory) {
   }
   const auto impl = std::make_shared<Impl>();
   impl->directory = directory;
-  if (present(directory / kSingle)) {
+  if (entry_exists(directory / kSingle)) {
     for (NamedTensor& item : read_safetensors(directory / kSingle).tensors) {
       impl->add(std::move(item));
     }
-  } else if (present(directory / kIndex)) {
+  } else if (entry_exists(directory / kIndex)) {
     for (const auto& [shard, wanted] : read_index(directory / kIndex)) {
       impl->add_shard(shard, wanted);
     }

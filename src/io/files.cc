@@ -63,6 +63,11 @@ void sync_tree(const fs::path& directory) {
 
 }  // namespace
 
+bool entry_exists(const fs::path& path) noexcept {
+  std::error_code error;
+  return fs::exists(fs::symlink_status(path, error));
+}
+
 std::string read_file(const fs::path& path, uint64_t max_bytes) {
   const std::string place = path.string();
   const FileDescriptor file = open_for_reading(place);

@@ -10,6 +10,10 @@
 
 namespace longformer::io {
 
+// Whether a directory has an entry of this name. True for a link that points nowhere: a half-copied
+// model is an error when it is opened, not a model without that file.
+bool entry_exists(const std::filesystem::path& path) noexcept;
+
 // Reads a regular file of at most max_bytes. Throws kNotFound, kIo (with the system's reason) or
 // kInvalidFile (too large).
 std::string read_file(const std::filesystem::path& path, uint64_t max_bytes);

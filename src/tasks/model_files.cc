@@ -14,14 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A link that points nowhere counts: a half-copied model is an error, not another model.
-bool is_there(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(fs::symlink_status(path, error));
-}
-
 std::optional<std::string> read_if_there(const fs::path& path, uint64_t max_bytes) {
-  if (!is_there(path)) return std::nullopt;
+  if (!io::entry_exists(path)) return std::nullopt;
   return io::read_file(path, max_bytes);
 }
 
@@ -52,7 +46,7 @@ fs::path module_directory(const fs::path& root, const io::Config& entry) {
 // modules.json: a list of {"type", "path", …}. Empty when the file is absent.
 std::vector<Module> read_modules(const fs::path& root) {
   const fs::path path = root / "modules.json";
-  if (!is_there(path)) return {};
+  if (!io::entry_exists(path)) return {};
   std::vector<Module> modules;
   for (const io::Config& entry : io::Config::read_list(path)) {
     if (!entry.has("type") || !entry.has("path")) {
@@ -98,7 +92,7 @@ Pooling read_pooling_mode(const io::Config& config) {
 
 void refuse_prompt(const fs::path& directory) {
   const fs::path path = directory / "config_sentence_transformers.json";
-  if (!is_there(path)) return;
+  if (!io::entry_exists(path)) return;
   if (io::Config::read(path).has("default_prompt_name")) {
     throw Error(ErrorCode::kUnsupported,
                 "\"default_prompt_name\": prompts in front of every text are not supported; put "
@@ -111,7 +105,7 @@ void refuse_prompt(const fs::path& directory) {
 // sentence_bert_config.json can ask for lower case before a tokenizer that keeps case.
 void check_lower_case(const fs::path& directory, const text::Tokenizer& tokenizer) {
   const fs::path path = directory / "sentence_bert_config.json";
-  if (!is_there(path)) return;
+  if (!io::entry_exists(path)) return;
   if (!io::Config::read(path).boolean("do_lower_case", false)) return;
   if (tokenizer.encode("A B C").ids != tokenizer.encode("a b c").ids) {
     throw Error(ErrorCode::kUnsupported,

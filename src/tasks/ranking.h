@@ -32,7 +32,6 @@ class Ranking {
   bool would_enter(double score) const;
   void add(SearchResult result);
   const std::vector<SearchResult>& results() const { return results_; }  // best first
-  std::vector<SearchResult> take() { return std::move(results_); }
 
  private:
   size_t limit_;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "longformer/error.h"
+#include "support/expect_error.h"
 #include "tensor/tensor.h"
 
 namespace longformer::io {
@@ -60,21 +61,7 @@ inline std::shared_ptr<const Storage> storage_of(const std::string& bytes) {
   return own_bytes(std::move(copy));
 }
 
-// The call must throw an Error of this code whose message holds each part.
-template <typename Call>
-void expect_error(ErrorCode code, const std::vector<std::string>& parts, Call call) {
-  try {
-    call();
-    ADD_FAILURE() << "no error; expected: " << (parts.empty() ? "" : parts[0]);
-  } catch (const Error& error) {
-    const std::string message = error.what();
-    EXPECT_EQ(error.code(), code) << message;
-    for (const std::string& part : parts) {
-      EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' is not in: " << message;
-    }
-    EXPECT_LT(message.size(), 2000u) << "messages never dump a file";
-  }
-}
+using test::expect_error;
 
 // Header length, header, data.
 inline std::string safetensors_bytes(const std::string& header, const std::string& data = {}) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "io/config.h"
+#include "support/expect_error.h"
 #include "support/random_model.h"
 
 namespace longformer::test {
@@ -66,21 +67,6 @@ inline void put_pooling(const std::filesystem::path& directory, const std::strin
   }
   put(directory / "modules.json", modules + "]");
   put(directory / "1_Pooling" / "config.json", pooling);
-}
-
-// The call must throw an Error of this code whose message holds each part.
-template <typename Call>
-void expect_error(ErrorCode code, const std::vector<std::string>& parts, Call call) {
-  try {
-    call();
-    ADD_FAILURE() << "no error; expected: " << (parts.empty() ? "" : parts[0]);
-  } catch (const Error& error) {
-    const std::string message = error.what();
-    EXPECT_EQ(error.code(), code) << message;
-    for (const std::string& part : parts) {
-      EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' is not in: " << message;
-    }
-  }
 }
 
 }  // namespace longformer::test
