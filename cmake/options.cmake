@@ -3,15 +3,19 @@ include(CheckCXXCompilerFlag)
 include(CheckPIESupported)
 check_pie_supported()
 
+# Whoever links the installed library gets the headers and the language, none of our flags.
 add_library(longformer_options INTERFACE)
+target_compile_features(longformer_options INTERFACE cxx_std_20)
 target_include_directories(longformer_options INTERFACE
-  ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
+  $<INSTALL_INTERFACE:include>)
 target_compile_options(longformer_options INTERFACE
-  -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers
-  $<$<CONFIG:Release>:-O2>)
-target_link_options(longformer_options INTERFACE -Wl,-z,relro,-z,now)
+  $<BUILD_INTERFACE:-Wall> $<BUILD_INTERFACE:-Wextra> $<BUILD_INTERFACE:-Wshadow>
+  $<BUILD_INTERFACE:-Wnon-virtual-dtor> $<BUILD_INTERFACE:-Wno-missing-field-initializers>
+  $<BUILD_INTERFACE:$<$<CONFIG:Release>:-O2>>)
+target_link_options(longformer_options INTERFACE $<BUILD_INTERFACE:-Wl,-z,relro,-z,now>)
 if(LONGFORMER_DEVELOPER)
-  target_compile_options(longformer_options INTERFACE -Werror)
+  target_compile_options(longformer_options INTERFACE $<BUILD_INTERFACE:-Werror>)
 endif()
 
 # Run-time checks of the compiler and the standard library, in release builds too. The kernels go without: their sizes

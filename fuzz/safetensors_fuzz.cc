@@ -1,8 +1,11 @@
 // The safetensors reader: an accepted file has each tensor inside it, with as many bytes as shape
-// and type say, none shared and none left over.
+// and type say, none shared and none left over; what the writer makes of it is read as the same and
+// written as the same bytes again.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,14 +32,36 @@ void check(const longformer::io::SafetensorsFile& file, size_t file_size) {
   require(ranges.empty() || ranges.back().second == file_size);
 }
 
+std::string write(const longformer::io::SafetensorsFile& file) {
+  std::string bytes;
+  longformer::io::put_safetensors([&](std::string_view piece) { bytes += piece; }, file.tensors,
+                                  file.metadata, "output");
+  return bytes;
+}
+
+longformer::io::SafetensorsFile parse(const void* data, size_t size, const char* place) {
+  const auto* bytes = static_cast<const std::byte*>(data);
+  return longformer::io::parse_safetensors(
+      longformer::own_bytes(std::vector<std::byte>(bytes, bytes + size)), place);
+}
+
+void check_writer(const longformer::io::SafetensorsFile& file) {
+  const std::string once = write(file);
+  const auto again = parse(once.data(), once.size(), "output");
+  require(again.metadata == file.metadata && again.tensors.size() == file.tensors.size());
+  require(write(again) == once);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const auto* bytes = reinterpret_cast<const std::byte*>(data);
+  longformer::io::SafetensorsFile file;
   try {
-    const auto storage = longformer::own_bytes(std::vector<std::byte>(bytes, bytes + size));
-    check(longformer::io::parse_safetensors(storage, "input"), size);
+    file = parse(data, size, "input");
   } catch (const longformer::Error&) {
+    return 0;
   }
+  check(file, size);
+  check_writer(file);
   return 0;
 }

@@ -9,7 +9,9 @@ root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
 source "$root/tools/shell.sh"
 
 # ocl-icd-opencl-dev: the CMake file of libdnnl-dev asks for it, though it only recommends the package.
-readonly build_libraries=(libdnnl-dev ocl-icd-opencl-dev libhwy-dev nlohmann-json3-dev libcli11-dev zlib1g-dev libssl-dev)
+# poppler-utils: pdftotext, which reads PDF files when the command runs.
+readonly build_libraries=(libdnnl-dev ocl-icd-opencl-dev libhwy-dev nlohmann-json3-dev libcli11-dev zlib1g-dev libssl-dev
+  libxml2-dev libzip-dev libsqlite3-dev libcurl4-openssl-dev libpcre2-dev poppler-utils)
 
 have() { command -v "$1" >/dev/null; }
 
@@ -24,6 +26,7 @@ missing_for() {
       find_cmake >/dev/null || echo cmake
       have ninja || echo ninja-build
       have c++ || echo g++
+      have pkg-config || echo pkg-config
       for package in "${build_libraries[@]}"; do
         installed "$package" || echo "$package"
       done

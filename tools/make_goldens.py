@@ -26,6 +26,7 @@ import common  # noqa: E402
 import fill_rule  # noqa: E402
 import known_answers  # noqa: E402
 import random_cases  # noqa: E402
+import random_overrides  # noqa: E402
 import reference  # noqa: E402
 
 LIMIT = 64 * 1024  # bytes a file
@@ -38,10 +39,11 @@ def build(rng: np.random.Generator, class_name: str, **fields):
     """A model of the reference with random weights."""
     pooler = fields.pop("pooler", True)
     kind = reference.model_class(class_name)
-    if class_name.startswith("Bert"):
-        config = kind.config_class(**{**SMALL, "pad_token_id": 0, **fields}, attn_implementation="eager")
-    else:
+    if class_name.startswith("Longformer"):
         config = kind.config_class(**{**SMALL, "pad_token_id": 1, **fields})
+    else:
+        pad = 0 if class_name.startswith("Bert") else 1
+        config = kind.config_class(**{**SMALL, "pad_token_id": pad, **fields}, attn_implementation="eager")
     model = kind(config) if pooler else kind(config, add_pooling_layer=False)
     reference.fill_random(model, rng, 0.1)
     return model.eval()
@@ -155,20 +157,93 @@ def bert_row_of_padding(rng):
     return model, masked(ids_for(rng, 2, 7), ["1111100", "0000000"], 0), "plain"
 
 
+def build_modernbert(rng, class_name: str, **fields):
+    """A ModernBERT: other names for some sizes, no pooler, four layers of which 0 and 3 are global."""
+    sizes = {name: value for name, value in SMALL.items()
+             if name not in ("type_vocab_size", "layer_norm_eps", "hidden_act")}
+    kind = reference.model_class(class_name)
+    specials = {"pad_token_id": 1, "bos_token_id": 0, "cls_token_id": 0, "eos_token_id": 2, "sep_token_id": 2}
+    config = kind.config_class(**{**sizes, **specials, "num_hidden_layers": 4, "local_attention": 6, **fields},
+                               attn_implementation="eager")
+    model = kind(config)
+    reference.fill_random(model, rng, 0.1)
+    return model.eval()
+
+
+def roberta_padding_left_right_holes(rng):
+    model = build(rng, "RobertaModel", num_attention_heads=4)
+    return model, masked(ids_for(rng, 4, 13), ["1111111100000", "0000111111111", "11h10h11111h1", "1" * 13], 1), "plain"
+
+
+def xlm_roberta_of_a_task_in_shards(rng):
+    model = build(rng, "XLMRobertaForTokenClassification", hidden_act="gelu_new")
+    return model, masked(ids_for(rng, 2, 12), ["1" * 12, "111111100000"], 1), "sharded"
+
+
+def modernbert_padding_left_right_holes(rng):
+    model = build_modernbert(rng, "ModernBertModel")
+    return model, masked(ids_for(rng, 4, 14), ["11111111100000", "00000111111111", "11h1011111hh11", "1" * 14], 1), "plain"
+
+
+def modernbert_odd_window_and_all_biases(rng):
+    model = build_modernbert(rng, "ModernBertForMaskedLM", local_attention=5, norm_bias=True, attention_bias=True,
+                             mlp_bias=True, global_attn_every_n_layers=2, local_rope_theta=None)
+    return model, {"input_ids": ids_for(rng, 2, 15)}, "plain"
+
+
+def modernbert_given_positions_bfloat16(rng):
+    model = build_modernbert(rng, "ModernBertModel", hidden_activation="silu", num_hidden_layers=2)
+    ids = ids_for(rng, 2, 11)
+    return model, {"input_ids": ids, "position_ids": rng.integers(0, 4000, ids.shape)}, "bfloat16"
+
+
+def modernbert_many_tiles(rng):
+    model = build_modernbert(rng, "ModernBertModel", num_hidden_layers=2, local_attention=90,
+                             max_position_embeddings=900)
+    return model, {"input_ids": ids_for(rng, 1, 700)}, "bfloat16"
+
+
+def modernbert_as_transformers_5_writes_it(rng):
+    model = build_modernbert(rng, "ModernBertModel", num_hidden_layers=3, global_rope_theta=700.0,
+                             local_rope_theta=30.0, global_attn_every_n_layers=2)
+    return model, {"input_ids": ids_for(rng, 2, 12)}, "transformers_5"
+
+
+def modernbert_names_of_the_trainer(rng):
+    return build_modernbert(rng, "ModernBertForMaskedLM"), {"input_ids": ids_for(rng, 1, 9)}, "trainer"
+
+
+def longformer_first_release(rng):
+    model = build(rng, "LongformerModel", attention_window=[4, 8], num_attention_heads=4)
+    inputs = masked(ids_for(rng, 2, 14), ["11111111110000", "1" * 14], 1)
+    inputs["global_attention_mask"] = marks(["10000000000000", "10000100000000"])
+    return model, inputs, "original"
+
+
 CASES = [longformer_padding_left_right_holes, longformer_globals_differ_by_row, longformer_one_token,
          longformer_positions_and_types, longformer_padding_id_inside_the_text,
          longformer_window_wider_than_the_text, longformer_sharded, longformer_bfloat16,
          longformer_without_global_projections, longformer_row_of_padding, longformer_many_tiles,
-         bert_padding_left_right_holes, bert_positions_float16_without_pooler, bert_old_names, bert_row_of_padding]
+         bert_padding_left_right_holes, bert_positions_float16_without_pooler, bert_old_names, bert_row_of_padding,
+         longformer_first_release, roberta_padding_left_right_holes, xlm_roberta_of_a_task_in_shards,
+         modernbert_padding_left_right_holes, modernbert_odd_window_and_all_biases,
+         modernbert_given_positions_bfloat16, modernbert_many_tiles, modernbert_as_transformers_5_writes_it,
+         modernbert_names_of_the_trainer]
 
 
 def save_model(rng: np.random.Generator, model, folder: Path, storage: str) -> None:
-    """Writes the checkpoint; the last two storages change names or leave tensors out."""
+    """Writes the checkpoint; other storages than the random ones change names, fields, or leave tensors out."""
     if storage in random_cases.STORAGES:
         random_cases.save_weights(model, folder, storage)
         return
+    if storage == "original":
+        random_overrides.save_original(rng, model, folder)
+        return
     model.save_pretrained(folder)
-    changes = {"old_names": {"gamma", "buffer"}, "no_global": {"no_global"}}[storage]
+    if storage == "transformers_5":
+        random_cases.write_as_transformers_5(folder)
+        return
+    changes = {"old_names": {"gamma", "buffer"}, "no_global": {"no_global"}, "trainer": {"trainer"}}[storage]
     random_cases.make_foreign(rng, model, folder, changes)
 
 
@@ -185,7 +260,7 @@ def write_results(folder: Path, model, inputs: dict[str, np.ndarray], states: bo
 
 
 def fill_rule_case(name: str, folder: Path) -> None:
-    """One of the two models whose weights follow the fill rule."""
+    """One of the models whose weights follow the fill rule."""
     config, weights, inputs = getattr(fill_rule, name)()
     known_answers.write_model(folder, config, weights)
     kind = reference.model_class(config["architectures"][0])
@@ -199,7 +274,7 @@ def main() -> int:
     options.add_argument("--output", type=Path, default=ROOT / "tests" / "data" / "models")
     options = options.parse_args()
     makers = {case.__name__: case for case in CASES}
-    for name in options.cases or ["longformer_fill_rule", "bert_fill_rule", *makers]:
+    for name in options.cases or ["longformer_fill_rule", "bert_fill_rule", "roberta_fill_rule", "modernbert_fill_rule", *makers]:
         folder = options.output / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)

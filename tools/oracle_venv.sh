@@ -5,7 +5,7 @@ set -u
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
 source "$root/tools/shell.sh"
 
-readonly packages=(torch==2.13.0 transformers==4.57.6 tokenizers==0.22.2 safetensors numpy)
+readonly packages=(torch==2.13.0 transformers==4.57.6 tokenizers==0.22.2 safetensors numpy sentencepiece==0.2.3 protobuf sentence-transformers==5.7.0)
 venv=$root/build/oracle-venv
 stamp=$venv/complete.txt
 log=$root/build/oracle-venv.log

@@ -24,15 +24,22 @@ namespace longformer {
 
 // How the states of many tokens become one vector.
 enum class Pooling {
-  kMean,  // mean of all states
-  kCls,   // the first state
-  kMax,   // largest value of each component
+  kMean,            // mean of all states
+  kCls,             // the first state
+  kMax,             // largest value of each component
+  kMeanSqrtLength,  // their sum over the square root of their number
+  kWeightedMean,    // mean with weights 1, 2, 3, … from the first state on
+  kLastToken,       // the last state
 };
 
 struct EmbedderOptions {
   LoadOptions load;
   // Default: what the model's modules.json and pooling module say; without these files, the mean.
   std::optional<Pooling> pooling;
+  // What stands before every text: "query" or "document" for the prompt that the model's files name
+  // so, the name of another of their prompts, or the prompt itself. Default: the prompt that the
+  // files want before a document, if any.
+  std::optional<std::string> prompt;
 };
 
 struct EmbedOptions {
@@ -68,9 +75,10 @@ struct PassageEmbedding {
 
 class Embedder {
  public:
-  // Reads config.json, the weights, the tokenizer and, where they are there, modules.json and its
-  // pooling module. Throws Error: kNotFound for what is missing, kInvalidFile for broken or
-  // contradicting files, kUnsupported naming a family, module or pooling mode that is not computed.
+  // Reads config.json, the weights, the tokenizer and, where they are there, modules.json with its
+  // modules and the prompts. Throws Error: kNotFound for what is missing, kInvalidFile for broken
+  // or contradicting files, kUnsupported naming a family, module or pooling mode that is not
+  // computed.
   static Embedder load(const std::filesystem::path& directory, const EmbedderOptions& options = {});
 
   Embedder(Embedder&&) noexcept;
@@ -80,8 +88,9 @@ class Embedder {
   const EncoderInfo& info() const;
   int64_t dimension() const;   // numbers of a vector
   int64_t max_tokens() const;  // tokens of text read at once, special tokens not counted
-  Pooling pooling() const;
-  bool normalized() const;  // vectors have length 1
+  const std::vector<Pooling>& pooling() const;  // several: their vectors one after the other
+  const std::string& prompt() const;            // stands before every text; may be empty
+  bool normalized() const;                      // vectors have length 1
 
   // Tokens of a text, special tokens included: what one pass would take.
   int64_t count_tokens(std::string_view text) const;

@@ -17,19 +17,23 @@ class ThreadPool;
 
 // What a caller may want to know of a loaded model. Lengths are in tokens.
 struct EncoderInfo {
-  std::string model_type;  // "longformer", "bert"
+  std::string model_type;  // "longformer", "bert", "roberta", "xlm-roberta", "modernbert"
   std::string
       model_class;  // the reference's class of the bare model: "LongformerModel", "BertModel"
   int64_t vocab_size = 0;
   int64_t hidden_size = 0;
   int64_t layers = 0;
   int64_t heads = 0;
-  int64_t max_tokens = 0;  // longest sequence that the position table can serve
-  int64_t type_vocab_size = 0;
+  int64_t max_tokens = 0;       // longest sequence that the model reads
+  int64_t type_vocab_size = 0;  // 0: no token types
   int64_t pad_token_id = 0;
-  std::vector<int64_t> attention_window;  // two-sided width per layer; empty: full attention
+  // Two-sided width per layer, half of it (rounded down) to each side; 0: the layer attends to
+  // everything; empty: all layers do.
+  std::vector<int64_t> attention_window;
+  std::vector<int64_t> attention_dilation;  // per layer; empty: 1 everywhere
   bool has_pooler = false;
   int64_t parameters = 0;
+  std::vector<std::string> overrides;  // what LoadOptions changed: "attention_window 512 -> 256"
 };
 
 // How the names of a checkpoint met the names of the model.
@@ -40,11 +44,26 @@ struct NameReport {
   std::vector<std::string> converted;   // "old -> new"
 };
 
+// How a model reads positions beyond the ones it was trained on. With P positions of the training,
+// N of max_tokens and k = 0 … N - 1:
+enum class PositionScheme {
+  kTrained,  // not at all: longer texts are refused
+  kRepeat,   // the rows of the position table start again: row k mod P. Not for rotary positions
+  kExtend,  // rows are interpolated, so that the table spans the new length: between the rows below
+            // and above k (P - 1) / (N - 1); rotary angles simply go on
+};
+
 struct LoadOptions {
   int threads = 0;                   // 0: what the affinity mask and the cgroup quota allow
   std::shared_ptr<ThreadPool> pool;  // share one pool between models; overrides `threads`
-  // Two-sided window per layer (one value: for all), instead of the checkpoint's. Longformer only.
-  std::vector<int64_t> attention_window;
+  // Instead of the checkpoint's, one value for all layers that have a window (for all layers of a
+  // model without any), or one a layer:
+  std::vector<int64_t> attention_window;    // two-sided width; 0: full attention in that layer
+  std::vector<int64_t> attention_dilation;  // step between the tokens of a window, 1 or more
+  // Longest sequence, special tokens included; 0: the checkpoint's. More than that needs
+  // `positions`.
+  int64_t max_tokens = 0;
+  PositionScheme positions = PositionScheme::kTrained;
 };
 
 // A ragged batch: the sequences of `lengths` one after the other. Each vector below holds one entry
@@ -66,9 +85,11 @@ struct EncodeOptions {
 };
 
 struct EncoderOutput {
-  std::vector<float> last_hidden_state;           // [tokens, hidden_size]
-  std::vector<float> pooler_output;               // [sequences, hidden_size] or empty
-  std::vector<std::vector<float>> hidden_states;  // layers + 1 times [tokens, hidden_size] or empty
+  std::vector<float> last_hidden_state;  // [tokens, hidden_size]
+  std::vector<float> pooler_output;      // [sequences, hidden_size] or empty
+  // layers + 1 times [tokens, hidden_size] or empty. Where a norm follows the last layer
+  // (ModernBERT), the last entry is in front of it.
+  std::vector<std::vector<float>> hidden_states;
 };
 
 class Encoder {

@@ -29,12 +29,17 @@ struct Commands {
 };
 
 struct ModelOptions {
-  std::string model;  // directory; empty: the default model
-  int threads = 0;    // 0: LONGFORMER_THREADS, OMP_NUM_THREADS, or all that the process may use
+  std::string model;     // directory, or name in the hub cache; empty: the default model
+  std::string revision;  // of a name: branch, tag or commit; empty: main
+  bool offline = false;
+  int threads = 0;  // 0: LONGFORMER_THREADS, OMP_NUM_THREADS, or all that the process may use
 };
-// Adds --model and --threads.
+// Adds --model, --revision, --offline and --threads.
 void add_model_options(CLI::App& app, ModelOptions& options);
-// The directory that --model or its absence means. Throws kNotFound with what to do.
+// Adds --offline, which HF_HUB_OFFLINE and TRANSFORMERS_OFFLINE set as well.
+void add_offline_option(CLI::App& app, bool& offline);
+// The directory that --model or its absence means: one that exists comes before a name in the hub
+// cache. Never opens a connection. Throws kNotFound with what to do.
 std::filesystem::path model_directory(const ModelOptions& options);
 // Where the default model lies once it is made: $LONGFORMER_HOME, else $XDG_CACHE_HOME/longformer,
 // else ~/.cache/longformer.
@@ -46,8 +51,11 @@ void notice(const std::string& message);
 void add_forward(CLI::App& root, Commands& commands);
 void add_info(CLI::App& root, Commands& commands);
 void add_search(CLI::App& root, Commands& commands);
+void add_index(CLI::App& root, Commands& commands);
 void add_embed(CLI::App& root, Commands& commands);
 void add_convert(CLI::App& root, Commands& commands);
 void add_tokenize(CLI::App& root, Commands& commands);
+void add_pull(CLI::App& root, Commands& commands);
+void add_schema(CLI::App& root, Commands& commands);
 
 }  // namespace longformer::cli

@@ -43,13 +43,20 @@ DType dtype_of(const std::string& name) {
   return DType::kF32;
 }
 
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
 void print_report(const ConvertCommand& command, const ConvertReport& report) {
   Output output;
   if (command.json) {
     Json record = {{"destination", command.destination},
                    {"tensors", report.tensors},
                    {"dropped", report.dropped},
-                   {"files", report.files}};
+                   {"files", report.files},
+                   {"refused", report.refused}};
     if (report.checked_tokens > 0) {
       record["checked_tokens"] = report.checked_tokens;
       record["largest_difference"] = report.largest_difference;
@@ -62,9 +69,12 @@ void print_report(const ConvertCommand& command, const ConvertReport& report) {
       printable(command.destination, Lines::kJoin) + ": " + counted(report.tensors, "tensor") +
       ", " + counted(static_cast<int64_t>(report.files.size()), "companion file") + " taken along");
   if (!report.dropped.empty()) {
-    std::string names;
-    for (const std::string& name : report.dropped) names += (names.empty() ? "" : ", ") + name;
-    output.line("left out, the result has no place for them: " + printable(names, Lines::kJoin));
+    output.line("left out, the result has no place for them: " +
+                printable(joined(report.dropped), Lines::kJoin));
+  }
+  if (!report.refused.empty()) {
+    output.line("objects of Python in the .bin that were left alone: " +
+                printable(joined(report.refused), Lines::kJoin));
   }
   if (report.checked_tokens > 0) {
     char number[32];
@@ -110,8 +120,9 @@ void add_convert(CLI::App& root, Commands& commands) {
   app->add_option("destination", command->destination, "New directory to write")
       ->required()
       ->type_name("DST");
-  CLI::Option* to_long = app->add_option(
-      "--to-long", command->to_long, "Tokens that the new model reads; the source is a BERT model");
+  CLI::Option* to_long =
+      app->add_option("--to-long", command->to_long,
+                      "Tokens that the new model reads; the source is BERT, RoBERTa or XLM-R");
   CLI::Option* window = app->add_option("--attention-window", command->attention_window,
                                         "Width of the attention window, both sides together; even");
   to_long->needs(window);
@@ -125,9 +136,9 @@ void add_convert(CLI::App& root, Commands& commands) {
   app->add_option("--dtype", command->dtype, "Store the weights as f32, bf16 or f16")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}))
       ->excludes(to_long);
-  app->add_flag(
-      "--json", command->json,
-      "One JSON object: destination, tensors, dropped, files, checked_tokens, largest_difference");
+  app->add_flag("--json", command->json,
+                "One JSON object: destination, tensors, dropped, files, refused, checked_tokens, "
+                "largest_difference");
   commands.add(app, [command] { return run_convert(*command); });
 }
 

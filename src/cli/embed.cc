@@ -1,6 +1,8 @@
 // embed: a vector a document, or one a passage.
 #include "tasks/embed.h"
 
+#include <algorithm>
+#include <exception>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -8,7 +10,9 @@
 
 #include "base/limits.h"
 #include "cli/command.h"
+#include "cli/document_options.h"
 #include "cli/output.h"
+#include "cli/records.h"
 #include "cli/task_options.h"
 #include "io/files.h"
 #include "io/npy.h"
@@ -17,30 +21,48 @@
 namespace longformer::cli {
 namespace {
 
-enum class Format { kJsonLines, kNpy, kSafetensors };
+enum class Format { kJsonLines, kCsv, kNpy, kSafetensors };
 
 struct EmbedCommand {
   TaskOptions task;
+  DocumentOptions documents;
   std::string output;
-  std::string context = "document";
+  std::string context;  // empty: what suits the model
   bool passages = false;
   bool json = false;
+  bool csv = false;
 };
 
-Format format_of(const std::string& output) {
-  const std::string extension = std::filesystem::path(output).extension().string();
-  if (output.empty() || extension == ".jsonl") return Format::kJsonLines;
+Format format_of(const EmbedCommand& command) {
+  const std::string extension = std::filesystem::path(command.output).extension().string();
+  if (command.csv || extension == ".csv") return Format::kCsv;
+  if (command.output.empty() || extension == ".jsonl") return Format::kJsonLines;
   if (extension == ".npy") return Format::kNpy;
   if (extension == ".safetensors") return Format::kSafetensors;
-  throw Error(ErrorCode::kInvalidArgument, "must end in .jsonl, .npy or .safetensors", "--output");
+  throw Error(ErrorCode::kInvalidArgument, "must end in .jsonl, .csv, .npy or .safetensors",
+              "--output");
+}
+
+// Everything but the vector.
+Json record_start(const tasks::EmbeddingRecord& record) {
+  const auto page = [](const std::optional<int64_t>& number) {
+    return number ? Json(*number) : Json(nullptr);
+  };
+  return {{"file", record.file},
+          {"passage", record.passage ? Json(*record.passage) : Json(nullptr)},
+          {"line_start", record.citation.line_start},
+          {"line_end", record.citation.line_end},
+          {"byte_start", record.bytes.begin},
+          {"byte_end", record.bytes.end},
+          {"page_start", page(record.citation.page_start)},
+          {"page_end", page(record.citation.page_end)},
+          {"headings", record.citation.headings},
+          {"tokens", record.tokens},
+          {"windows", record.windows}};
 }
 
 std::string json_record(const tasks::EmbeddingRecord& record) {
-  const Json start = {{"file", record.file},
-                      {"passage", record.passage ? Json(*record.passage) : Json(nullptr)},
-                      {"tokens", record.tokens},
-                      {"windows", record.windows}};
-  std::string text = json_text(start);
+  std::string text = json_text(record_start(record));
   text.back() = ',';
   return text + "\"embedding\":" + json_numbers(record.embedding) + "}";
 }
@@ -54,23 +76,32 @@ class Sink {
   virtual bool closed() const { return false; }
 };
 
-class JsonSink : public Sink {
+// JSON lines or CSV, to a file or to standard output.
+class LineSink : public Sink {
  public:
-  explicit JsonSink(const std::string& path) {
+  LineSink(const std::string& path, Format format) : format_(format) {
     if (!path.empty()) file_ = std::make_unique<io::AtomicFile>(path);
   }
   void add(tasks::EmbeddingRecord record) override {
-    const std::string line = json_record(record);
-    if (file_) {
-      file_->write(line + "\n");
-    } else {
-      output_.line(line);
-    }
+    if (format_ == Format::kJsonLines) return line(json_record(record));
+    const RecordTable& table = *find_records("embed");
+    if (!std::exchange(header_written_, true)) line(csv_header(table, record.embedding.size()));
+    line(csv_line(table, record_start(record), record.embedding));
   }
   void write() override { file_ ? file_->commit() : output_.flush(); }
   bool closed() const override { return output_.closed(); }
 
  private:
+  void line(const std::string& text) {
+    if (file_) {
+      file_->write(text + "\n");
+    } else {
+      output_.line(text);
+    }
+  }
+
+  Format format_;
+  bool header_written_ = false;
   std::unique_ptr<io::AtomicFile> file_;
   Output output_;
 };
@@ -136,20 +167,29 @@ class SafetensorsSink : public Sink {
   std::vector<int64_t> bytes_;
 };
 
+std::string pooling_text(const tasks::TextModel& model) {
+  std::string names;
+  for (const Pooling pooling : model.modules.pooling) {
+    names += (names.empty() ? "" : "+") + std::string(tasks::pooling_name(pooling));
+  }
+  return names;
+}
+
 std::unique_ptr<Sink> make_sink(const EmbedCommand& command, const tasks::TextModel& model) {
-  switch (format_of(command.output)) {
+  switch (format_of(command)) {
     case Format::kNpy:
-      return std::make_unique<NpySink>(command.output, model.hidden_size());
+      return std::make_unique<NpySink>(command.output, model.dimension());
     case Format::kSafetensors: {
       std::map<std::string, std::string> metadata = {
           {"format", "pt"},
-          {"pooling", std::string(tasks::pooling_name(model.pooling.pooling))},
-          {"normalized", model.pooling.normalize ? "true" : "false"}};
+          {"pooling", pooling_text(model)},
+          {"prompt", model.document_prompt},
+          {"normalized", model.normalized() ? "true" : "false"}};
       if (command.passages) metadata["context"] = command.context;
       return std::make_unique<SafetensorsSink>(command.output, std::move(metadata));
     }
     default:
-      return std::make_unique<JsonSink>(command.output);
+      return std::make_unique<LineSink>(command.output, format_of(command));
   }
 }
 
@@ -167,10 +207,9 @@ struct ReadingReport {
   bool unreadable = false;
 };
 
-// One document into the sink.
+// One document, or one part of a large one, into the sink.
 ReadingReport embed_one(const EmbedCommand& command, tasks::TextModel& model,
-                        const io::Document& document, const std::string& name,
-                        const tasks::Hooks& hooks, Sink& sink) {
+                        const io::Document& document, const tasks::Hooks& hooks, Sink& sink) {
   ReadingReport result;
   const auto add = [&](tasks::EmbeddingRecord record) {
     result = {record.windows, record.unreadable};
@@ -179,10 +218,10 @@ ReadingReport embed_one(const EmbedCommand& command, tasks::TextModel& model,
   if (command.passages) {
     const tasks::Reading reading =
         command.context == "passage" ? tasks::Reading::kAlone : tasks::Reading::kInDocument;
-    tasks::embed_passages(model, name, document.text, reading,
+    tasks::embed_passages(model, document, reading,
                           tasks::passage_options(model, command.task.passage_tokens), hooks, add);
   } else {
-    add(tasks::embed_document(model, name, document.text, hooks));
+    add(tasks::embed_document(model, document, hooks));
   }
   return result;
 }
@@ -192,17 +231,6 @@ EmbedSummary embed_all(const EmbedCommand& command, tasks::TextModel& model,
   EmbedSummary summary;
   ProgressBar bar;
   for (size_t i = 0; i < names.size() && !sink.closed(); ++i) {
-    std::optional<io::Document> document;
-    try {
-      if (format_of(command.output) == Format::kSafetensors &&
-          names[i].size() + 16 > kMaxNameBytes) {
-        throw Error(ErrorCode::kInvalidArgument, "its name is too long for a tensor's");
-      }
-      document = io::read_document(names[i]);
-    } catch (const Error& error) {
-      summary.skipped.push_back({names[i], error.what()});
-      continue;
-    }
     tasks::Hooks hooks;
     hooks.progress = [&](int64_t done, int64_t total) {
       const double part = total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total);
@@ -210,32 +238,54 @@ EmbedSummary embed_all(const EmbedCommand& command, tasks::TextModel& model,
     };
     hooks.cancelled = [&] { return sink.closed(); };
     ReadingReport report;
+    bool replaced = false;
+    std::exception_ptr failure;  // not of the file
+    const auto embed_part = [&](const io::Document& document) {
+      // A whole document has one vector; what cannot be held at once has no vector.
+      if (!command.passages && !document.last) {
+        throw Error(ErrorCode::kInvalidArgument,
+                    "too long for one vector; --passages gives one a passage");
+      }
+      replaced = replaced || document.replaced;
+      ReadingReport part;
+      try {
+        part = embed_one(command, model, document, hooks, sink);
+      } catch (...) {
+        failure = std::current_exception();
+        throw;
+      }
+      report.windows = std::max(report.windows, part.windows);
+      report.unreadable = report.unreadable || part.unreadable;
+    };
     try {
-      report = embed_one(command, model, *document, names[i], hooks, sink);
+      if (format_of(command) == Format::kSafetensors && names[i].size() + 16 > kMaxNameBytes) {
+        throw Error(ErrorCode::kInvalidArgument, "its name is too long for a tensor's");
+      }
+      io::read_document(names[i], command.documents.read, embed_part);
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::kCancelled || !sink.closed()) throw;  // the reader went away
+      if (error.code() == ErrorCode::kCancelled && sink.closed()) break;  // the reader went away
+      if (failure) std::rethrow_exception(failure);
+      summary.skipped.push_back({names[i], error.what()});
+      continue;
     }
     ++summary.documents;
     if (report.windows > 1) ++summary.windowed;
     if (report.unreadable) summary.unreadable.push_back(names[i]);
-    if (document->replaced) summary.replaced.push_back(names[i]);
+    if (replaced) summary.replaced.push_back(names[i]);
   }
   return summary;
 }
 
-int run_embed(const EmbedCommand& command) {
-  format_of(command.output);
-  const io::DocumentList documents = find_documents(command.task.files, io::Copies::kEach);
+int run_embed(EmbedCommand command) {
+  format_of(command);
+  const io::DocumentList documents = find_documents(command.task.files, command.documents.list);
   if (documents.names.empty()) {
     notice("nothing to embed: none of the files is usable");
     return kUsage;
   }
   tasks::TextModel model = load_model(command.task);
-  if (command.passages && model.pooling.pooling == Pooling::kCls && command.context == "document") {
-    notice(
-        "a passage inside its document has no first token of its own: taking the mean of its token "
-        "states");
-  }
+  if (command.context.empty()) command.context = model.takes_one_state() ? "passage" : "document";
+  if (command.passages && command.context == "document") report_pooling_inside(model);
   const std::unique_ptr<Sink> sink = make_sink(command, model);
   const EmbedSummary summary = embed_all(command, model, documents.names, *sink);
   report_skipped(summary.skipped);
@@ -256,23 +306,29 @@ void add_embed(CLI::App& root, Commands& commands) {
   CLI::App* app = root.add_subcommand("embed", "Vectors of long documents, or of their passages");
   auto command = std::make_shared<EmbedCommand>();
   add_task_options(*app, command->task);
+  app->get_option("files")->required();
+  add_document_options(*app, io::Copies::kEach, command->documents);
+  add_prompt_option(*app, "--prompt", tasks::TextRole::kDocument, command->task);
   CLI::Option* passages = app->add_flag("--passages", command->passages,
                                         "One vector a passage instead of one a document");
   app->add_option("--context", command->context,
                   "With --passages: document (token states out of the whole document) or passage "
-                  "(read alone)")
+                  "(read alone); default: document, or passage for a model that pools its first or "
+                  "last token")
       ->check(CLI::IsMember({"document", "passage"}))
-      ->needs(passages)
-      ->capture_default_str();
-  CLI::Option* output =
-      app->add_option("--output", command->output,
-                      "File to write: .jsonl; .npy, one row a vector in the order of the files; "
-                      ".safetensors, one tensor a file. Without "
-                      "it: JSON lines on standard output");
+      ->needs(passages);
+  CLI::Option* output = app->add_option(
+      "--output", command->output,
+      "File to write: .jsonl; .csv; .npy, one row a vector in the order of the files; "
+      ".safetensors, one tensor a file. Without "
+      "it: JSON lines on standard output");
   app->add_flag(
          "--json", command->json,
-         "JSON lines on standard output (the default): file, passage, tokens, windows, embedding")
+         "JSON lines on standard output (the default); `longformer schema embed` lists the keys")
       ->excludes(output);
+  app->add_flag("--csv", command->csv, "CSV on standard output, a column a number of the vector")
+      ->excludes(output)
+      ->excludes("--json");
   app->get_option("--passage-tokens")->needs(passages);
   commands.add(app, [command] { return run_embed(*command); });
 }

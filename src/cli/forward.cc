@@ -3,12 +3,14 @@
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/load_options.h"
 #include "io/config.h"
 #include "io/safetensors.h"
 #include "longformer/encoder.h"
@@ -18,6 +20,7 @@ namespace {
 
 struct ForwardOptions {
   ModelOptions model;
+  LoadOverrides overrides;
   std::string inputs;
   std::string outputs;
   std::string model_class;
@@ -136,6 +139,16 @@ std::vector<io::NamedTensor> named_outputs(const InputTensors& in, const Encoder
   return tensors;
 }
 
+// What the caller changed belongs to the numbers.
+std::map<std::string, std::string> metadata_of(const EncoderInfo& info) {
+  std::map<std::string, std::string> metadata{{"format", "pt"}};
+  for (const std::string& line : info.overrides) {
+    std::string& text = metadata["overrides"];
+    text += (text.empty() ? "" : "; ") + line;
+  }
+  return metadata;
+}
+
 // Resident memory in bytes: now ("VmRSS:") or at its highest ("VmHWM:"). 0 where the system does
 // not tell.
 int64_t resident_bytes(const std::string& field) {
@@ -156,14 +169,18 @@ int run_forward(const ForwardOptions& options) {
   const InputTensors in = read_inputs(options.inputs);
   const std::filesystem::path directory = model_directory(options.model);
   const auto start = Clock::now();
-  Encoder encoder = Encoder::load(directory, {.threads = options.model.threads});
+  LoadOptions load{.threads = options.model.threads};
+  apply(options.overrides, load);
+  Encoder encoder = Encoder::load(directory, load);
+  report_overrides(encoder.info());
   check_class(options, directory, encoder.info());
   const auto loaded = Clock::now();
   const int64_t rss_loaded = resident_bytes("VmRSS:");
   const EncoderOutput out = encoder.encode(in.input, {.hidden_states = options.hidden_states});
   const auto computed = Clock::now();
   const int64_t rss_peak = resident_bytes("VmHWM:");
-  io::write_safetensors(options.outputs, named_outputs(in, encoder.info(), out));
+  io::write_safetensors(options.outputs, named_outputs(in, encoder.info(), out),
+                        metadata_of(encoder.info()));
   if (options.timing) {
     const nlohmann::ordered_json line = {{"load_s", seconds(loaded - start)},
                                          {"compute_s", seconds(computed - loaded)},
@@ -181,6 +198,7 @@ void add_forward(CLI::App& root, Commands& commands) {
       root.add_subcommand("forward", "Run the encoder on tensors of a safetensors file");
   auto options = std::make_shared<ForwardOptions>();
   add_model_options(*app, options->model);
+  add_load_options(*app, options->overrides);
   app->add_option("--inputs", options->inputs,
                   "safetensors file: input_ids [batch, seq], optionally attention_mask, "
                   "global_attention_mask, "
@@ -188,7 +206,7 @@ void add_forward(CLI::App& root, Commands& commands) {
       ->required();
   app->add_option("--outputs", options->outputs, "safetensors file to write")->required();
   app->add_option("--class", options->model_class,
-                  "Model class to compute (LongformerModel, BertModel)");
+                  "Model class to compute (LongformerModel, BertModel, RobertaModel, …)");
   app->add_flag("--hidden-states", options->hidden_states,
                 "Also write hidden_states.0 (embeddings) to hidden_states.N");
   app->add_flag("--timing", options->timing,

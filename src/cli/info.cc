@@ -6,6 +6,7 @@
 #include "base/cpu.h"
 #include "base/thread_pool.h"
 #include "cli/command.h"
+#include "cli/load_options.h"
 #include "cli/output.h"
 #include "kernels/gemm.h"
 #include "kernels/isa.h"
@@ -17,6 +18,7 @@ namespace {
 
 struct InfoOptions {
   ModelOptions model;
+  LoadOverrides overrides;
   bool json = false;
   bool names = false;
 };
@@ -36,7 +38,9 @@ Json machine_record(const InfoOptions& options) {
 
 Json model_record(const InfoOptions& options) {
   const std::filesystem::path directory = model_directory(options.model);
-  const Encoder encoder = Encoder::load(directory, {.threads = options.model.threads});
+  LoadOptions load{.threads = options.model.threads};
+  apply(options.overrides, load);
+  const Encoder encoder = Encoder::load(directory, load);
   const EncoderInfo& info = encoder.info();
   const NameReport& names = encoder.names();
   Json record = {{"directory", directory.string()},
@@ -48,6 +52,8 @@ Json model_record(const InfoOptions& options) {
                  {"vocab_size", info.vocab_size},
                  {"max_tokens", info.max_tokens},
                  {"attention_window", info.attention_window},
+                 {"attention_dilation", info.attention_dilation},
+                 {"overrides", info.overrides},
                  {"pooler", info.has_pooler}};
   if (options.names) {
     record["loaded"] = names.loaded;
@@ -103,6 +109,7 @@ void add_info(CLI::App& root, Commands& commands) {
   CLI::App* app = root.add_subcommand("info", "Describe this build, this processor and a model");
   auto options = std::make_shared<InfoOptions>();
   add_model_options(*app, options->model);
+  add_load_options(*app, options->overrides);
   app->add_flag("--json", options->json, "One JSON object");
   app->add_flag("--names", options->names,
                 "List the tensors that were loaded, missing, unexpected, converted");

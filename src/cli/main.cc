@@ -29,11 +29,14 @@ int run_command(int argc, char** argv) {
   root.failure_message(CLI::FailureMessage::help);
   Commands commands;
   add_search(root, commands);
+  add_index(root, commands);
   add_embed(root, commands);
   add_forward(root, commands);
   add_tokenize(root, commands);
   add_convert(root, commands);
   add_info(root, commands);
+  add_pull(root, commands);
+  add_schema(root, commands);
   try {
     root.parse(argc, argv);
   } catch (const CLI::Success& success) {

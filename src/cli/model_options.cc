@@ -2,17 +2,28 @@
 
 #include "cli/command.h"
 #include "cli/process.h"
+#include "io/hub_cache.h"
+#include "io/hub_environment.h"
 #include "longformer/error.h"
 
 namespace longformer::cli {
 
 void add_model_options(CLI::App& app, ModelOptions& options) {
   app.add_option("--model", options.model,
-                 "Directory with config.json and model.safetensors; without it, the default model");
+                 "Directory with config.json and weights, or name in the hub cache (see longformer "
+                 "pull); without it, the default model");
+  app.add_option("--revision", options.revision,
+                 "Branch, tag or commit of a model in the hub cache; by default main");
+  add_offline_option(app, options.offline);
   app.add_option(
          "--threads", options.threads,
          "Threads; by default LONGFORMER_THREADS, OMP_NUM_THREADS, or all that the process may use")
       ->check(CLI::Range(1, 4096));
+}
+
+void add_offline_option(CLI::App& app, bool& offline) {
+  app.add_flag("--offline", offline,
+               "Open no connection. Only pull ever opens one, and refuses with this option");
 }
 
 std::filesystem::path default_model_directory() {
@@ -32,17 +43,36 @@ std::filesystem::path default_model_directory() {
 }
 
 std::filesystem::path model_directory(const ModelOptions& options) {
-  if (!options.model.empty()) return options.model;
-  const std::filesystem::path directory = default_model_directory();
+  namespace fs = std::filesystem;
   std::error_code error;
-  if (!std::filesystem::is_directory(directory, error)) {
+  const fs::path directory =
+      options.model.empty() ? default_model_directory() : fs::path(options.model);
+  if (fs::is_directory(directory, error)) {
+    if (options.revision.empty()) return directory;
+    throw Error(ErrorCode::kInvalidArgument,
+                "--revision is for models in the hub cache; this is a directory",
+                directory.string());
+  }
+  if (options.model.empty()) {
     throw Error(ErrorCode::kNotFound,
                 "the default model is not there yet; make it once with tools/default_model.sh (the "
                 "script ./longformer "
                 "does that by itself), or name a model with --model",
                 directory.string());
   }
-  return directory;
+  if (!io::is_hub_name(options.model)) {
+    throw Error(ErrorCode::kNotFound,
+                "is no directory, and no name of a model in the hub cache (ORG/NAME); name one of "
+                "the two",
+                options.model);
+  }
+  try {
+    return io::find_cached_model(io::hub_cache_directory(), options.model,
+                                 options.revision.empty() ? "main" : options.revision);
+  } catch (const Error& missing) {
+    if (missing.code() != ErrorCode::kNotFound || !(options.offline || io::hub_is_offline())) throw;
+    throw Error(ErrorCode::kNotFound, std::string(missing.what()) + " (not while offline)");
+  }
 }
 
 void notice(const std::string& message) { print_message(message); }

@@ -6,34 +6,52 @@ namespace longformer::cli {
 
 void add_task_options(CLI::App& app, TaskOptions& options) {
   add_model_options(app, options.model);
+  add_load_options(app, options.overrides);
   app.add_option("--pooling", options.pooling,
                  "How token states become a vector; default: what the model's files say")
-      ->check(CLI::IsMember({"mean", "cls", "max"}));
+      ->check(CLI::IsMember(tasks::pooling_name_list()));
   app.add_option("--passage-tokens", options.passage_tokens,
                  "Longest passage in tokens; default " + std::to_string(tasks::kPassageTokens))
       ->check(CLI::Range(tasks::kMinPassageTokens, int64_t{1} << 20));
-  app.add_option("files", options.files, "Text files, gzip too; directories; - for standard input")
-      ->required()
+  app.add_option("files", options.files,
+                 "Files: text, Markdown, HTML, PDF, DOCX, ODT, gzip of them; directories; - for "
+                 "standard input")
       ->type_name("FILES");
 }
 
+void add_prompt_option(CLI::App& app, const std::string& name, tasks::TextRole role,
+                       TaskOptions& options) {
+  const bool query = role == tasks::TextRole::kQuery;
+  app.add_option(name, query ? options.query_prompt : options.document_prompt,
+                 std::string("What stands before ") + (query ? "the query" : "every text") +
+                     ": query or document for the prompt that the model's files name so, the name "
+                     "of another of its prompts, or the prompt itself; default: what the files "
+                     "want before " +
+                     (query ? "a query" : "a document"))
+      ->type_name("query|document|TEXT");
+}
+
 tasks::TextModel load_model(const TaskOptions& options) {
-  LoadOptions load;
-  load.threads = options.model.threads;
-  std::optional<tasks::Pooling> pooling;
-  if (!options.pooling.empty()) pooling = tasks::pooling_from_name(options.pooling);
+  tasks::TextModelOptions load;
+  load.load.threads = options.model.threads;
+  apply(options.overrides, load.load);
+  load.query_prompt = options.query_prompt;
+  load.document_prompt = options.document_prompt;
+  if (!options.pooling.empty()) load.pooling = tasks::pooling_from_name(options.pooling);
   const std::filesystem::path directory = model_directory(options.model);
-  tasks::TextModel model = tasks::load_text_model(directory, load, pooling);
-  if (!model.pooling.stated) {
+  tasks::TextModel model = tasks::load_text_model(directory, load);
+  if (!model.modules.stated) {
     notice(
         "the model says nothing about pooling (no modules.json): taking the mean of the token "
         "states; choose with --pooling");
   }
+  report_overrides(model.encoder.info());
   return model;
 }
 
-io::DocumentList find_documents(const std::vector<std::string>& arguments, io::Copies copies) {
-  io::DocumentList list = io::list_documents(arguments, copies);
+io::DocumentList find_documents(const std::vector<std::string>& arguments,
+                                const io::ListOptions& options) {
+  io::DocumentList list = io::list_documents(arguments, options);
   report_skipped(list.skipped);
   report_duplicates(list.duplicates);
   return list;
@@ -73,6 +91,14 @@ void report_replaced(const std::vector<std::string>& names) {
   if (names.empty()) return;
   notice(subject(names) +
          " not UTF-8: read as Latin-1, or with replacement characters for broken bytes");
+}
+
+void report_pooling_inside(const tasks::TextModel& model) {
+  if (!model.takes_one_state()) return;
+  notice(
+      "this model pools its first or last token, which a passage inside a document lacks: taking "
+      "the mean of the passage's states, for which it was not trained; --context passage reads "
+      "each passage alone, as the model expects");
 }
 
 }  // namespace longformer::cli

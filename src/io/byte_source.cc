@@ -1,10 +1,13 @@
 #include "io/byte_source.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
-#include <memory>
+#include <utility>
 #include <vector>
 
 #include "longformer/error.h"
@@ -15,8 +18,10 @@ namespace {
 constexpr size_t kHead = 64 << 10;
 constexpr std::string_view kGzipMagic = "\x1F\x8B";
 
+}  // namespace
+
 // Expands the gzip members of a source one after the other.
-class Gunzip {
+class ExpandedSource::Gunzip {
  public:
   Gunzip(const ByteSource& source, std::string_view first) : source_(source), input_(kHead) {
     std::copy(first.begin(), first.end(), input_.begin());
@@ -79,41 +84,71 @@ class Gunzip {
   bool done_ = false;   // the last member is expanded
 };
 
-}  // namespace
+ExpandedSource::ExpandedSource(ByteSource source) : source_(std::move(source)) {
+  head_.resize(kHead);
+  head_.resize(source_(head_.data(), kHead));
+  if (!head_.starts_with(kGzipMagic)) return;
+  gunzip_ = std::make_unique<Gunzip>(source_, head_);
+  head_.assign(kHead, '\0');
+  head_.resize(gunzip_->read(head_.data(), kHead));
+}
 
-std::string read_expanded(const ByteSource& source, uint64_t limit,
-                          const std::function<void(std::string_view head)>& check_head) {
-  std::string head(kHead, '\0');
-  head.resize(source(head.data(), kHead));
-  const std::unique_ptr<Gunzip> gunzip =
-      head.starts_with(kGzipMagic) ? std::make_unique<Gunzip>(source, head) : nullptr;
-  const auto read = [&](char* out, size_t size) {
-    return gunzip ? gunzip->read(out, size) : source(out, size);
-  };
+ExpandedSource::~ExpandedSource() = default;
 
+size_t ExpandedSource::read_behind_head(char* out, size_t size) {
+  if (head_.size() < kHead) return 0;  // it ended there
+  return gunzip_ ? gunzip_->read(out, size) : source_(out, size);
+}
+
+size_t ExpandedSource::read(char* out, size_t size) {
+  const size_t from_head = std::min(size, head_.size() - head_read_);
+  std::copy_n(head_.data() + head_read_, from_head, out);
+  head_read_ += from_head;
+  size_t got = from_head;
+  if (got < size) got += read_behind_head(out + got, size - got);
+  read_ += got;
+  if (read_ > limit_) {
+    throw Error(ErrorCode::kInvalidFile, "larger than " + std::to_string(limit_) + " bytes" +
+                                             (is_gzip() ? " when expanded" : ""));
+  }
+  return got;
+}
+
+bool ExpandedSource::append(std::string& out, size_t size) {
+  const size_t end = out.size() + size;
+  while (out.size() < end) {
+    const size_t done = out.size();
+    const size_t block = std::min(end - done, std::clamp<size_t>(done, kHead, size_t{16} << 20));
+    out.resize(done + block);
+    const size_t got = read(out.data() + done, block);
+    out.resize(done + got);
+    if (got < block) return false;
+  }
+  return true;
+}
+
+std::string ExpandedSource::read_all() {
   std::string bytes;
-  if (gunzip) {
-    bytes.resize(kHead);
-    bytes.resize(read(bytes.data(), kHead));
-  } else {
-    bytes = std::move(head);
-  }
-  check_head(bytes);
-  bool more = bytes.size() == kHead;
-  while (more) {
-    if (bytes.size() > limit) break;
-    const size_t done = bytes.size();
-    const size_t block = std::clamp<size_t>(done, kHead, size_t{16} << 20);
-    bytes.resize(done + block);
-    const size_t got = read(bytes.data() + done, block);
-    bytes.resize(done + got);
-    more = got == block;
-  }
-  if (bytes.size() > limit) {
-    throw Error(ErrorCode::kInvalidFile, "larger than " + std::to_string(limit) + " bytes" +
-                                             (gunzip ? " when expanded" : ""));
+  while (append(bytes, size_t{16} << 20)) {
   }
   return bytes;
+}
+
+FileDescriptor ExpandedSource::spool() {
+  FileDescriptor file(memfd_create("document", MFD_CLOEXEC));
+  if (file.get() < 0) throw Error(ErrorCode::kIo, system_reason(errno));
+  std::string block(kHead, '\0');
+  for (size_t got = kHead; got == kHead;) {
+    got = read(block.data(), kHead);
+    for (size_t done = 0; done < got;) {
+      const ssize_t written = write(file.get(), block.data() + done, got - done);
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) throw Error(ErrorCode::kIo, system_reason(errno));
+      done += static_cast<size_t>(written);
+    }
+  }
+  if (lseek(file.get(), 0, SEEK_SET) != 0) throw Error(ErrorCode::kIo, system_reason(errno));
+  return file;
 }
 
 }  // namespace longformer::io

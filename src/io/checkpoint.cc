@@ -1,5 +1,6 @@
 #include "io/checkpoint.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -7,6 +8,8 @@
 #include "io/files.h"
 #include "io/json.h"
 #include "io/safetensors.h"
+#include "io/shard_index.h"
+#include "io/torch_file.h"
 #include "longformer/error.h"
 
 namespace longformer::io {
@@ -14,70 +17,56 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kSingle = "model.safetensors";
-constexpr const char* kIndex = "model.safetensors.index.json";
-constexpr const char* kPickles[] = {"pytorch_model.bin", "pytorch_model.bin.index.json"};
+// One kind of weights: a file, or an index that names its shards.
+struct Layout {
+  const char* file;
+  const char* index;
+  const char* suffix;  // of shards
+  bool pickled;
+};
 
-[[noreturn]] void throw_no_weights(const fs::path& directory) {
-  for (const char* const name : kPickles) {
-    if (!entry_exists(directory / name)) continue;
-    throw Error(ErrorCode::kUnsupported,
-                std::string(name) +
-                    " is a pickle file, which this version does not read; convert it once with "
-                    "transformers: AutoModel.from_pretrained(DIR).save_pretrained(DIR)",
-                directory.string());
+constexpr Layout kSafetensors = {"model.safetensors", "model.safetensors.index.json",
+                                 ".safetensors", false};
+constexpr Layout kPyTorch = {"pytorch_model.bin", "pytorch_model.bin.index.json", ".bin", true};
+
+std::string known_files() {
+  std::string names;
+  for (const Layout& layout : {kSafetensors, kPyTorch}) {
+    for (const char* const name : {layout.file, layout.index}) {
+      names += (names.empty() ? "" : ", ") + std::string(name);
+    }
   }
-  throw Error(ErrorCode::kNotFound,
-              std::string("holds no weights: neither ") + kSingle + " nor " + kIndex + " is there",
-              directory.string());
+  return names;
 }
 
-// Shard names come from a file that anyone may have written: only plain names of files in the
-// directory itself.
-void check_shard_name(const std::string& name, const std::string& place) {
-  const bool plain = !name.empty() && name.size() <= 255 && name.front() != '.' &&
-                     name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
-  if (!plain || !name.ends_with(".safetensors")) {
-    throw Error(ErrorCode::kInvalidFile,
-                "the shard name " + short_value(Json(name)) +
-                    " is not the plain name of a .safetensors file in this directory",
-                place);
-  }
+bool looks_like_safetensors(const Storage& storage) {
+  const std::span<const std::byte> bytes = storage.bytes();
+  return bytes.size() > 8 && bytes[8] == std::byte{'{'} && bytes[6] == std::byte{0} &&
+         bytes[7] == std::byte{0};
 }
 
-// Shard file -> names it must hold, both in the order of the index.
-using Shards = std::vector<std::pair<std::string, std::vector<std::string>>>;
+struct Weights {
+  std::vector<TorchTensor> tensors;
+  std::vector<std::string> refused;
+};
 
-Shards read_index(const fs::path& path) {
-  const std::string place = path.string();
-  const Json json = parse_json(read_file(path, kMaxJsonBytes), place, DuplicateKeys::kRefused);
-  const auto refuse = [&](const std::string& rule) {
-    throw Error(ErrorCode::kInvalidFile, rule, place);
-  };
-  if (!json.is_object()) refuse("holds " + short_value(json) + "; a JSON object is needed");
-  const auto map = json.find("weight_map");
-  if (map == json.end() || !map->is_object()) {
-    refuse("has no \"weight_map\" object from tensor names to shard files");
+// Some files called .bin hold safetensors.
+Weights read_weights(const fs::path& path, const Layout& layout) {
+  const std::shared_ptr<const Storage> storage = map_file(path);
+  Weights weights;
+  if (layout.pickled && !looks_like_safetensors(*storage)) {
+    TorchFile file = parse_torch(storage, path.string());
+    weights.tensors = std::move(file.tensors);
+    weights.refused = std::move(file.refused);
+    return weights;
   }
-  if (map->size() > kMaxTensors) {
-    refuse("lists more than " + std::to_string(kMaxTensors) + " tensors");
+  SafetensorsFile file = parse_safetensors(storage, path.string());
+  for (NamedTensor& item : file.tensors) {
+    TorchTensor& tensor = weights.tensors.emplace_back();
+    tensor.name = std::move(item.name);
+    tensor.view = std::move(item.tensor);
   }
-  Shards shards;
-  std::map<std::string, size_t> position;
-  for (const auto& [tensor, shard] : map->items()) {
-    if (!shard.is_string()) {
-      refuse("weight_map entry " + short_value(Json(tensor)) + " is " + short_value(shard) +
-             "; it must be a file name");
-    }
-    const auto& file = shard.get_ref<const std::string&>();
-    const auto [found, added] = position.try_emplace(file, shards.size());
-    if (added) {
-      check_shard_name(file, place);
-      shards.emplace_back(file, std::vector<std::string>());
-    }
-    shards[found->second].second.push_back(tensor);
-  }
-  return shards;
+  return weights;
 }
 
 }  // namespace
@@ -85,31 +74,67 @@ Shards read_index(const fs::path& path) {
 struct Checkpoint::Impl {
   fs::path directory;
   std::vector<std::string> names;
-  std::map<std::string, Tensor> tensors;
+  std::map<std::string, TorchTensor> tensors;
+  std::vector<std::string> refused;
 
-  void add(NamedTensor&& item) {
+  void add(TorchTensor&& item) {
     names.push_back(item.name);
-    tensors.emplace(std::move(item.name), std::move(item.tensor));
+    std::string name = item.name;
+    tensors.emplace(std::move(name), std::move(item));
   }
 
-  void add_shard(const std::string& shard, const std::vector<std::string>& wanted) {
+  void add_refused(const std::vector<std::string>& more) {
+    for (const std::string& name : more) {
+      if (std::find(refused.begin(), refused.end(), name) == refused.end()) {
+        refused.push_back(name);
+      }
+    }
+  }
+
+  void add_file(const Layout& layout) {
+    Weights weights = read_weights(directory / layout.file, layout);
+    for (TorchTensor& item : weights.tensors) add(std::move(item));
+    add_refused(weights.refused);
+  }
+
+  void add_shards(const Layout& layout) {
+    const std::string index = (directory / layout.index).string();
+    for (const auto& [shard, wanted] :
+         parse_shard_index(read_file(index, kMaxJsonBytes), index, layout.suffix)) {
+      add_shard(layout, shard, wanted);
+    }
+  }
+
+  void add_shard(const Layout& layout, const std::string& shard,
+                 const std::vector<std::string>& wanted) {
     const fs::path path = directory / shard;
+    const std::string index = (directory / layout.index).string();
     if (!entry_exists(path)) {
       throw Error(ErrorCode::kInvalidFile, "names the shard " + shard + ", which does not exist",
-                  (directory / kIndex).string());
+                  index);
     }
     std::set<std::string> missing(wanted.begin(), wanted.end());
-    SafetensorsFile file = read_safetensors(path);
-    for (NamedTensor& item : file.tensors) {
+    Weights weights = read_weights(path, layout);
+    for (TorchTensor& item : weights.tensors) {
       // Tensors that the index gives to another shard, or does not know, are not part of the model.
       if (missing.erase(item.name) == 1) add(std::move(item));
     }
+    add_refused(weights.refused);
     for (const std::string& name : wanted) {
       if (!missing.contains(name)) continue;
       throw Error(ErrorCode::kInvalidFile,
                   "says that " + shard + " holds " + short_value(Json(name)) + "; it does not",
-                  (directory / kIndex).string());
+                  index);
     }
+  }
+
+  const TorchTensor& at(const std::string& name) const {
+    const auto found = tensors.find(name);
+    if (found == tensors.end()) {
+      throw Error(ErrorCode::kNotFound, "the checkpoint holds no tensor " + short_value(Json(name)),
+                  directory.string());
+    }
+    return found->second;
   }
 };
 
@@ -130,34 +155,36 @@ Checkpoint Checkpoint::open(const fs::path& directory) {
   }
   const auto impl = std::make_shared<Impl>();
   impl->directory = directory;
-  if (entry_exists(directory / kSingle)) {
-    for (NamedTensor& item : read_safetensors(directory / kSingle).tensors) {
-      impl->add(std::move(item));
+  for (const Layout& layout : {kSafetensors, kPyTorch}) {
+    if (entry_exists(directory / layout.file)) {
+      impl->add_file(layout);
+    } else if (entry_exists(directory / layout.index)) {
+      impl->add_shards(layout);
+    } else {
+      continue;
     }
-  } else if (entry_exists(directory / kIndex)) {
-    for (const auto& [shard, wanted] : read_index(directory / kIndex)) {
-      impl->add_shard(shard, wanted);
-    }
-  } else {
-    throw_no_weights(directory);
+    Checkpoint checkpoint;
+    checkpoint.impl_ = impl;
+    return checkpoint;
   }
-  Checkpoint checkpoint;
-  checkpoint.impl_ = impl;
-  return checkpoint;
+  throw Error(ErrorCode::kNotFound, "holds no weights: none of " + known_files() + " is there",
+              directory.string());
 }
 
 const std::vector<std::string>& Checkpoint::names() const { return impl_->names; }
+const std::vector<std::string>& Checkpoint::refused() const { return impl_->refused; }
 const fs::path& Checkpoint::directory() const { return impl_->directory; }
 
 bool Checkpoint::contains(const std::string& name) const { return impl_->tensors.contains(name); }
 
 Tensor Checkpoint::tensor(const std::string& name) const {
-  const auto found = impl_->tensors.find(name);
-  if (found == impl_->tensors.end()) {
-    throw Error(ErrorCode::kNotFound, "the checkpoint holds no tensor " + short_value(Json(name)),
-                impl_->directory.string());
-  }
-  return found->second;
+  return impl_->at(name).read(impl_->directory.string());
+}
+
+const Shape& Checkpoint::shape(const std::string& name) const {
+  const TorchTensor& tensor = impl_->at(name);
+  if (!tensor.made_by.empty()) tensor.read(impl_->directory.string());  // throws
+  return tensor.view.shape;
 }
 
 }  // namespace longformer::io

@@ -1,5 +1,5 @@
-// The weights of a model directory by name: model.safetensors, or the shards of
-// model.safetensors.index.json.
+// The weights of a model directory by name: the first of model.safetensors, the shards of
+// model.safetensors.index.json, pytorch_model.bin, the shards of pytorch_model.bin.index.json.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,12 @@ class Checkpoint {
 
   const std::vector<std::string>& names() const;  // in file order
   bool contains(const std::string& name) const;
-  Tensor tensor(const std::string& name) const;  // a view of the mapping; throws kNotFound
+  // A view of the mapping; for tensors that a .bin holds in another order than row-major, a copy.
+  // Throws kNotFound, and kInvalidFile for what a .bin would make by calling a function.
+  Tensor tensor(const std::string& name) const;
+  const Shape& shape(const std::string& name) const;  // throws as above, copies nothing
+  // "module name" of the functions that a .bin asks to call and that were not: objects of trainers.
+  const std::vector<std::string>& refused() const;
   const std::filesystem::path& directory() const;
 
  private:
@@ -50,8 +55,9 @@ struct Resolution {
 
 // Matches names: wrapper prefixes ("module.", "model.") and base prefixes (e.g. "bert.") are
 // stripped where that makes names match, LayerNorm.gamma/beta renamed, buffers (position_ids, …)
-// ignored. The report: `loaded` and `missing` hold names as expected, in that order; `unexpected`
-// names of the checkpoint, sorted with numbers as numbers; `converted` what served as a fallback
+// ignored. Where the word embedding is absent, the decoder that is tied to it serves. The report:
+// `loaded` and `missing` hold names as expected, in that order; `unexpected` names of the
+// checkpoint, sorted with numbers as numbers; `converted` what served as a fallback
 // ("query -> query_global", not in `loaded`) or was renamed ("….gamma -> ….weight", also in
 // `loaded`). Throws kInvalidFile naming the tensors for a missing core tensor (with the prefixes
 // that were tried), a wrong shape (both shapes), two tensors that would serve as one (both names).

@@ -121,6 +121,7 @@ std::vector<Config> Config::read_list(const std::filesystem::path& path) {
 
 const std::string& Config::place() const { return impl_->place; }
 bool Config::has(std::string_view key) const { return impl_->find(key) != nullptr; }
+bool Config::contains(std::string_view key) const { return impl_->json.contains(std::string(key)); }
 
 int64_t Config::integer(std::string_view key, int64_t fallback, int64_t min, int64_t max) const {
   const Json* value = impl_->find(key);
@@ -183,6 +184,28 @@ std::vector<std::string> Config::strings(std::string_view key) const {
     texts.push_back(item.get<std::string>());
   }
   return texts;
+}
+
+std::vector<std::pair<std::string, std::string>> Config::string_map(std::string_view key) const {
+  const std::optional<Config> inner = object(key);
+  std::vector<std::pair<std::string, std::string>> texts;
+  if (!inner) return texts;
+  for (const auto& [name, value] : inner->impl_->json.items()) {
+    if (value.is_null()) continue;
+    if (!value.is_string()) throw_field(impl_->place, name, value, "a string");
+    texts.emplace_back(name, value.get<std::string>());
+  }
+  return texts;
+}
+
+std::optional<Config> Config::object(std::string_view key) const {
+  const Json* value = impl_->find(key);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_object()) throw_field(impl_->place, key, *value, "an object");
+  Config inner;
+  inner.impl_->place = impl_->place + ", \"" + std::string(key) + "\"";
+  inner.impl_->json = *value;
+  return inner;
 }
 
 void Config::set(std::string_view key, int64_t value) { impl_->json[std::string(key)] = value; }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace longformer::io {
@@ -30,7 +31,8 @@ class Config {
   ~Config();
 
   const std::string& place() const;
-  bool has(std::string_view key) const;  // present and not null
+  bool has(std::string_view key) const;       // present and not null
+  bool contains(std::string_view key) const;  // present, null too
   // A field of another type, a fraction, or a value outside [min, max] throws kInvalidFile naming
   // key, value and range.
   int64_t integer(std::string_view key, int64_t fallback, int64_t min, int64_t max) const;
@@ -41,6 +43,10 @@ class Config {
   std::vector<int64_t> integers(std::string_view key, int64_t min, int64_t max) const;
   // A string gives a list of one; absent gives an empty list.
   std::vector<std::string> strings(std::string_view key) const;
+  // An object whose values are strings (null counts as absent); absent gives an empty list.
+  std::vector<std::pair<std::string, std::string>> string_map(std::string_view key) const;
+  // An object inside this one, with a place that names the key; none where it is absent.
+  std::optional<Config> object(std::string_view key) const;
 
   void set(std::string_view key, int64_t value);
   void set(std::string_view key, const std::string& value);

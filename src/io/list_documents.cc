@@ -1,6 +1,5 @@
 // Which files the arguments of a command mean, each once.
 #include <dirent.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,6 +12,7 @@
 
 #include "base/limits.h"
 #include "io/documents.h"
+#include "io/hash.h"
 #include "io/posix.h"
 #include "longformer/error.h"
 
@@ -21,37 +21,23 @@ namespace {
 
 using FileId = std::pair<dev_t, ino_t>;
 
-// SHA-256 of a file; nothing where it cannot be read (reading it as a document then says why).
-std::optional<std::string> hash_file(const std::string& name) {
+// Nothing where a file cannot be read: reading it as a document then says why.
+std::optional<std::string> hash_of(const std::string& name) {
   try {
-    const FileDescriptor file = open_for_reading(name);
-    const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context(EVP_MD_CTX_new(),
-                                                                     EVP_MD_CTX_free);
-    if (!context || EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) != 1) {
-      return std::nullopt;
-    }
-    std::string block(256 << 10, '\0');
-    for (;;) {
-      const size_t got = read_some(file.get(), block.data(), block.size(), name);
-      if (EVP_DigestUpdate(context.get(), block.data(), got) != 1) return std::nullopt;
-      if (got < block.size()) break;
-    }
-    std::string digest(EVP_MAX_MD_SIZE, '\0');
-    unsigned size = 0;
-    if (EVP_DigestFinal_ex(context.get(), reinterpret_cast<unsigned char*>(digest.data()), &size) !=
-        1) {
-      return std::nullopt;
-    }
-    digest.resize(size);
-    return digest;
+    return sha256_file(name);
   } catch (const Error&) {
     return std::nullopt;
   }
 }
 
+bool matches_any(const std::string& path, const std::vector<std::string>& globs) {
+  return std::any_of(globs.begin(), globs.end(),
+                     [&](const std::string& glob) { return matches_glob(path, glob); });
+}
+
 class Lister {
  public:
-  explicit Lister(Copies copies) : copies_(copies) {}
+  explicit Lister(const ListOptions& options) : options_(options) {}
 
   void add_argument(const std::string& argument) {
     if (argument == "-") {
@@ -59,34 +45,45 @@ class Lister {
                                         : list_.names.push_back(argument));
       return;
     }
-    add(argument, Origin::kNamed);
+    add(argument, {});
   }
 
   DocumentList take() { return std::move(list_); }
 
  private:
-  enum class Origin { kNamed, kFound };  // by the user, or below a directory
-
-  void add(const std::string& name, Origin origin) {
+  // `below`: the path below the directory that the user named; empty for what he named himself.
+  void add(const std::string& name, const std::string& below) {
+    const bool found = !below.empty();
+    if (found && matches_any(below, options_.exclude)) return;
     struct stat status;
     if (stat(name.c_str(), &status) != 0) {
-      list_.skipped.push_back({name, system_reason(errno)});
+      if (is_chosen(below)) list_.skipped.push_back({name, system_reason(errno)});
     } else if (S_ISDIR(status.st_mode)) {
       // Links may lead back up: each directory is entered once.
-      if (directories_.emplace(status.st_dev, status.st_ino).second) add_directory(name);
+      if (directories_.emplace(status.st_dev, status.st_ino).second) add_directory(name, below);
+    } else if (!is_chosen(below)) {
+      return;
     } else if (!S_ISREG(status.st_mode)) {
       list_.skipped.push_back(
           {name, "not a regular file (" + std::string(special_kind(status.st_mode)) + ")"});
-    } else if (status.st_size == 0 && origin == Origin::kFound) {
+    } else if (status.st_size == 0 && found) {
       list_.skipped.push_back({name, "empty"});
     } else {
       add_file(name, status);
     }
   }
 
-  void add_directory(const std::string& name) {
+  bool is_chosen(const std::string& below) const {
+    return below.empty() || options_.include.empty() || matches_any(below, options_.include);
+  }
+
+  // Depth is bounded by the longest path that the system takes.
+  void add_directory(const std::string& name, const std::string& below) {
     const std::string prefix = name.ends_with('/') ? name : name + "/";
-    for (const std::string& entry : visible_entries(name)) add(prefix + entry, Origin::kFound);
+    const std::string prefix_below = below.empty() ? below : below + "/";
+    for (const std::string& entry : visible_entries(name)) {
+      add(prefix + entry, prefix_below + entry);
+    }
   }
 
   // Sorted. The directory is closed before anything below it is opened: few files may be open at
@@ -109,12 +106,12 @@ class Lister {
   }
 
   void add_file(const std::string& name, const struct stat& status) {
-    if (copies_ == Copies::kEach) return list_.names.push_back(name);
+    if (options_.copies == Copies::kEach) return list_.names.push_back(name);
     const auto [known, added] = files_.try_emplace({status.st_dev, status.st_ino}, name);
     if (!added) return skip_duplicate(name, known->second);
     // Size 0 says nothing: empty files are no copies of each other, and files below /proc have text
     // all the same.
-    // What is too large to be read is not compared either.
+    // Very large ones are not compared: that would take as long as reading them.
     if (status.st_size > 0 && static_cast<uint64_t>(status.st_size) <= kMaxDocumentBytes) {
       if (const std::string* const original = find_equal(name, status.st_size)) {
         known->second = *original;
@@ -132,9 +129,9 @@ class Lister {
       return nullptr;
     }
     if (!std::exchange(group.first_hashed, true)) {
-      if (const auto hash = hash_file(group.first)) group.by_hash.emplace(*hash, group.first);
+      if (const auto hash = hash_of(group.first)) group.by_hash.emplace(*hash, group.first);
     }
-    const auto hash = hash_file(name);
+    const auto hash = hash_of(name);
     if (!hash) return nullptr;
     const auto [known, added] = group.by_hash.try_emplace(*hash, name);
     return added ? nullptr : &known->second;
@@ -150,7 +147,7 @@ class Lister {
     std::unordered_map<std::string, std::string> by_hash;  // SHA-256 -> name
   };
 
-  const Copies copies_;
+  const ListOptions& options_;
   DocumentList list_;
   bool stdin_seen_ = false;
   std::set<FileId> directories_;
@@ -160,8 +157,8 @@ class Lister {
 
 }  // namespace
 
-DocumentList list_documents(const std::vector<std::string>& arguments, Copies copies) {
-  Lister lister(copies);
+DocumentList list_documents(const std::vector<std::string>& arguments, const ListOptions& options) {
+  Lister lister(options);
   for (const std::string& argument : arguments) lister.add_argument(argument);
   return lister.take();
 }

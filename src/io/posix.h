@@ -27,6 +27,7 @@ class FileDescriptor {
   }
 
   int get() const noexcept { return value_; }
+  int release() noexcept { return std::exchange(value_, -1); }  // to another owner
   // Returns 0 or an errno value. Some file systems report a failed write only here.
   int close() noexcept;
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cctype>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "io/checkpoint.h"
@@ -18,6 +19,13 @@ constexpr std::array<std::string_view, 5> kWrappers = {"", "module.", "model.", 
 // Buffers that old files carry and no model needs.
 constexpr std::array<std::string_view, 5> kBuffers = {
     "position_ids", "token_type_ids", "relative_position_index", "attn_mask", "pos_emb.inv_freq"};
+
+// Files that keep one of two tied tensors may have kept the head's: model tensor, head tensor.
+constexpr std::pair<std::string_view, std::string_view> kTies[] = {
+    {"embeddings.word_embeddings.weight", "lm_head.decoder.weight"},
+    {"embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"},
+    {"embeddings.tok_embeddings.weight", "decoder.weight"},
+};
 
 constexpr size_t kNamesInMessage = 8;
 
@@ -90,6 +98,7 @@ class Resolver {
 
   Resolution resolve() {
     for (const std::string& name : checkpoint_.names()) place(name);
+    serve_ties();
     for (size_t i = 0; i < expected_.size(); ++i) finish(i);
     if (!absent_.empty()) throw_absent();
     std::sort(result_.report.unexpected.begin(), result_.report.unexpected.end(), natural_less);
@@ -127,10 +136,40 @@ class Resolver {
     source = name;
   }
 
+  void serve_ties() {
+    for (const auto& [name, head] : kTies) {
+      const auto wanted = index_.find(std::string(name));
+      if (wanted == index_.end() || !sources_[wanted->second].empty()) continue;
+      const std::string source = take_head(head);
+      if (source.empty()) continue;
+      sources_[wanted->second] = source;
+      tied_.insert(wanted->second);
+    }
+  }
+
+  // The checkpoint's name of a head's tensor, whether the model has that head or not.
+  std::string take_head(std::string_view head) {
+    if (const auto known = index_.find(std::string(head)); known != index_.end()) {
+      return sources_[known->second];
+    }
+    std::vector<std::string>& unexpected = result_.report.unexpected;
+    const auto found = std::find_if(unexpected.begin(), unexpected.end(), [&](const auto& have) {
+      return std::any_of(kWrappers.begin(), kWrappers.end(), [&](std::string_view wrapper) {
+        return have.starts_with(wrapper) && have.substr(wrapper.size()) == head;
+      });
+    });
+    if (found == unexpected.end()) return {};
+    std::string source = std::move(*found);
+    unexpected.erase(found);
+    return source;
+  }
+
   void finish(size_t i) {
     const ExpectedTensor& wanted = expected_[i];
     std::string source = sources_[i];
-    if (!source.empty()) {
+    if (tied_.contains(i)) {
+      result_.report.converted.push_back(source + " -> " + wanted.name);
+    } else if (!source.empty()) {
       result_.report.loaded.push_back(wanted.name);
       if (modern_name(source) != source) {
         result_.report.converted.push_back(source + " -> " + wanted.name);
@@ -148,7 +187,7 @@ class Resolver {
   }
 
   void check_shape(const ExpectedTensor& wanted, const std::string& source) const {
-    const Shape shape = checkpoint_.tensor(source).shape;
+    const Shape& shape = checkpoint_.shape(source);
     if (shape == wanted.shape) return;
     throw Error(ErrorCode::kInvalidFile,
                 "tensor " + source + " has shape " + to_string(shape) +
@@ -178,6 +217,7 @@ class Resolver {
   const std::vector<ExpectedTensor>& expected_;
   std::vector<std::string> sources_;  // checkpoint name, an expected tensor each; empty: none
   std::map<std::string, size_t> index_;
+  std::set<size_t> tied_;              // expected tensors that a head's tensor serves
   std::vector<std::string> prefixes_;  // the first is empty
   std::vector<std::string> absent_;
   Resolution result_;

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,5 +34,9 @@ SafetensorsFile read_safetensors(const std::filesystem::path& path);
 // error.
 void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                        const std::map<std::string, std::string>& metadata = {{"format", "pt"}});
+// The same bytes, piece by piece, to wherever; `place` is for messages.
+void put_safetensors(const std::function<void(std::string_view bytes)>& put,
+                     std::span<const NamedTensor> tensors,
+                     const std::map<std::string, std::string>& metadata, const std::string& place);
 
 }  // namespace longformer::io

@@ -71,12 +71,13 @@ std::string make_header(const std::vector<const NamedTensor*>& tensors,
 
 }  // namespace
 
-void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
-                       const std::map<std::string, std::string>& metadata) {
+void put_safetensors(const std::function<void(std::string_view bytes)>& put,
+                     std::span<const NamedTensor> tensors,
+                     const std::map<std::string, std::string>& metadata, const std::string& place) {
   std::vector<const NamedTensor*> sorted;
   std::set<std::string> seen;
   for (const NamedTensor& item : tensors) {
-    check_name(item.name, seen, path.string());
+    check_name(item.name, seen, place);
     sorted.push_back(&item);
   }
   std::sort(sorted.begin(), sorted.end(), [](const NamedTensor* a, const NamedTensor* b) {
@@ -85,18 +86,22 @@ void write_safetensors(const std::filesystem::path& path, std::span<const NamedT
   });
   const std::string header = make_header(sorted, metadata);
   if (header.size() > kMaxHeaderBytes || sorted.size() > kMaxTensors) {
-    throw Error(ErrorCode::kInvalidArgument, "too many tensors for one safetensors file",
-                path.string());
+    throw Error(ErrorCode::kInvalidArgument, "too many tensors for one safetensors file", place);
   }
   std::string length(8, '\0');
   for (size_t i = 0; i < 8; ++i) length[i] = static_cast<char>(header.size() >> (8 * i) & 0xFF);
-
-  AtomicFile file(path);
-  file.write(length + header);
+  put(length + header);
   for (const NamedTensor* const item : sorted) {
     const std::span<const std::byte> bytes = item->tensor.bytes();
-    file.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    put({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
+}
+
+void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  AtomicFile file(path);
+  put_safetensors([&](std::string_view bytes) { file.write(bytes); }, tensors, metadata,
+                  path.string());
   file.commit();
 }
 

@@ -22,6 +22,11 @@ std::string activation_names();  // all of them, for messages
 void bias_activation(int64_t rows, int64_t cols, Activation activation, const float* bias,
                      float* x) noexcept;
 
+// y[r, c] = act(x[r, c] + bias[c]) * (x[r, cols + c] + bias[cols + c]) for x[rows, 2 * cols] and
+// y[rows, cols]: the first half of a row is activated, the second multiplies. y may be x.
+void gated_activation(int64_t rows, int64_t cols, Activation activation, const float* bias,
+                      const float* x, float* y) noexcept;
+
 // y[r] = LayerNorm(x[r]) * gamma + beta; biased variance, eps inside the root. y may be x.
 void layer_norm(int64_t rows, int64_t cols, const float* x, const float* gamma, const float* beta,
                 float eps, float* y) noexcept;
@@ -30,6 +35,10 @@ void layer_norm(int64_t rows, int64_t cols, const float* x, const float* gamma, 
 void bias_residual_layer_norm(int64_t rows, int64_t cols, const float* x, const float* bias,
                               const float* residual, const float* gamma, const float* beta,
                               float eps, float* y) noexcept;
+
+// y[r] = (x[r] + bias) + residual[r]. y may be x or residual.
+void bias_residual(int64_t rows, int64_t cols, const float* x, const float* bias,
+                   const float* residual, float* y) noexcept;
 
 // y = (word + position) + type, one row of each; then LayerNorm. y has cols elements.
 void embedding_layer_norm(int64_t cols, const float* word, const float* position, const float* type,

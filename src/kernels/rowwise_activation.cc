@@ -1,4 +1,5 @@
-// x[r, c] = act(x[r, c] + bias[c]) over dense rows, and exp, erf, tanh on their own.
+// x[r, c] = act(x[r, c] + bias[c]) over dense rows, the same with a gate beside it, and exp, erf,
+// tanh on their own.
 //   gelu       x Phi(x): 0.5 x (1 + erf(x / sqrt 2)), the lower half from erfc so that nothing
 //   cancels gelu_tanh  0.5 x (1 + tanh(u)) = x / (1 + e^(-2u)), u = sqrt(2 / pi) (x + 0.044715 x^3)
 //   silu       x / (1 + e^(-x));  quick_gelu  x / (1 + e^(-1.702 x));  relu  max(x, 0), NaN kept
@@ -79,22 +80,57 @@ HWY_INLINE void apply_rows(int64_t rows, int64_t cols, const float* bias, float*
   }
 }
 
-void bias_activation_target(int64_t rows, int64_t cols, Activation activation, const float* bias,
-                            float* x) {
+// y may be x: row r of y ends at or before row r of x, and inside row 0 an element is written after
+// it was read.
+template <class F>
+HWY_INLINE void gate_rows(int64_t rows, int64_t cols, const float* bias, const float* x, float* y,
+                          const F& f) {
+  const F32 d;
+  const float* gate_bias = bias + cols;
+  for (int64_t r = 0; r < rows; ++r, x += 2 * cols, y += cols) {
+    const float* gate = x + cols;
+    for_columns(
+        d, static_cast<size_t>(cols),
+        [&](size_t c) {
+          const VF u = f(d, hn::Add(hn::LoadU(d, x + c), hn::LoadU(d, bias + c)));
+          const VF g = hn::Add(hn::LoadU(d, gate + c), hn::LoadU(d, gate_bias + c));
+          hn::StoreU(hn::Mul(u, g), d, y + c);
+        },
+        [&](size_t c, size_t n) {
+          const VF u = f(d, hn::Add(load_tail(d, x + c, n), load_tail(d, bias + c, n)));
+          const VF g = hn::Add(load_tail(d, gate + c, n), load_tail(d, gate_bias + c, n));
+          store_tail(d, hn::Mul(u, g), y + c, n);
+        });
+  }
+}
+
+// Calls body with the functor of the activation.
+template <class Body>
+HWY_INLINE void with_activation(Activation activation, const Body& body) {
   switch (activation) {
     case Activation::kGelu:
-      return apply_rows(rows, cols, bias, x, Gelu());
+      return body(Gelu());
     case Activation::kGeluTanh:
-      return apply_rows(rows, cols, bias, x, GeluTanh());
+      return body(GeluTanh());
     case Activation::kRelu:
-      return apply_rows(rows, cols, bias, x, Relu());
+      return body(Relu());
     case Activation::kSilu:
-      return apply_rows(rows, cols, bias, x, Silu());
+      return body(Silu());
     case Activation::kTanh:
-      return apply_rows(rows, cols, bias, x, Tanh());
+      return body(Tanh());
     case Activation::kQuickGelu:
-      return apply_rows(rows, cols, bias, x, QuickGelu());
+      return body(QuickGelu());
   }
+}
+
+void bias_activation_target(int64_t rows, int64_t cols, Activation activation, const float* bias,
+                            float* x) {
+  with_activation(activation, [&](const auto& f) { apply_rows(rows, cols, bias, x, f); });
+}
+
+void gated_activation_target(int64_t rows, int64_t cols, Activation activation, const float* bias,
+                             const float* x, float* y) {
+  with_activation(activation, [&](const auto& f) { gate_rows(rows, cols, bias, x, y, f); });
 }
 
 template <class F>
@@ -119,6 +155,7 @@ HWY_AFTER_NAMESPACE();
 namespace longformer::kernels {
 
 HWY_EXPORT(bias_activation_target);
+HWY_EXPORT(gated_activation_target);
 HWY_EXPORT(exp_values_target);
 HWY_EXPORT(erf_values_target);
 HWY_EXPORT(tanh_values_target);
@@ -126,6 +163,10 @@ HWY_EXPORT(tanh_values_target);
 void bias_activation(int64_t rows, int64_t cols, Activation activation, const float* bias,
                      float* x) noexcept {
   HWY_DYNAMIC_DISPATCH(bias_activation_target)(rows, cols, activation, bias, x);
+}
+void gated_activation(int64_t rows, int64_t cols, Activation activation, const float* bias,
+                      const float* x, float* y) noexcept {
+  HWY_DYNAMIC_DISPATCH(gated_activation_target)(rows, cols, activation, bias, x, y);
 }
 void exp_values(int64_t n, const float* x, float* y) noexcept {
   HWY_DYNAMIC_DISPATCH(exp_values_target)(n, x, y);

@@ -45,6 +45,23 @@ void split_heads_target(int64_t rows, int64_t heads, int64_t head_dim, const int
   }
 }
 
+void bias_residual_target(int64_t rows, int64_t cols, const float* x, const float* bias,
+                          const float* residual, float* y) {
+  const F32 d;
+  for (int64_t r = 0; r < rows; ++r, x += cols, residual += cols, y += cols) {
+    for_columns(
+        d, static_cast<size_t>(cols),
+        [&](size_t c) {
+          const VF sum = hn::Add(hn::LoadU(d, x + c), hn::LoadU(d, bias + c));
+          hn::StoreU(hn::Add(sum, hn::LoadU(d, residual + c)), d, y + c);
+        },
+        [&](size_t c, size_t n) {
+          const VF sum = hn::Add(load_tail(d, x + c, n), load_tail(d, bias + c, n));
+          store_tail(d, hn::Add(sum, load_tail(d, residual + c, n)), y + c, n);
+        });
+  }
+}
+
 void scale_rows_target(int64_t rows, int64_t cols, const float* factors, float* x) {
   const F32 d;
   for (int64_t r = 0; r < rows; ++r, x += cols) {
@@ -114,6 +131,7 @@ HWY_AFTER_NAMESPACE();
 namespace longformer::kernels {
 
 HWY_EXPORT(split_heads_target);
+HWY_EXPORT(bias_residual_target);
 HWY_EXPORT(scale_rows_target);
 HWY_EXPORT(normalize_rows_target);
 HWY_EXPORT(add_scaled_target);
@@ -126,6 +144,11 @@ void split_heads(int64_t rows, int64_t heads, int64_t head_dim, const int32_t* h
   HWY_DYNAMIC_DISPATCH(split_heads_target)
   (rows, heads, head_dim, head_list, head_count, x, bias, scale, keep, destination, plane_rows,
    out);
+}
+
+void bias_residual(int64_t rows, int64_t cols, const float* x, const float* bias,
+                   const float* residual, float* y) noexcept {
+  HWY_DYNAMIC_DISPATCH(bias_residual_target)(rows, cols, x, bias, residual, y);
 }
 
 void scale_rows(int64_t rows, int64_t cols, const float* factors, float* x) noexcept {

@@ -1,7 +1,6 @@
 #include "models/convert.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -13,6 +12,7 @@
 #include "io/config.h"
 #include "io/files.h"
 #include "io/safetensors.h"
+#include "models/convert_files.h"
 #include "models/family.h"
 #include "models/weights.h"
 
@@ -23,6 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kPositions = "embeddings.position_embeddings.weight";
 constexpr uint32_t kCheckSeed = 20200410;
+constexpr int64_t kMaxCheckTokens = 512;  // full attention over 8,192 would take minutes
 
 void check_range(int64_t value, int64_t low, int64_t high, const char* what) {
   if (value >= low && value <= high) return;
@@ -32,14 +33,51 @@ void check_range(int64_t value, int64_t low, int64_t high, const char* what) {
               what);
 }
 
+// Families that cannot be made long this way, by the beginning of their model_type.
+struct Refusal {
+  std::string_view begins;
+  const char* reason;
+};
+
+constexpr Refusal kRefusals[] = {
+    {"longformer", "it is a longformer model already"},
+    {"modernbert",
+     "its positions are angles, not rows of a table, and most of its layers have a "
+     "window already: load it with --positions extend and --max-tokens"},
+    {"deberta",
+     "its positions are relative and part of the attention itself (disentangled); there "
+     "is no table of rows that could be repeated"},
+    {"t5",
+     "its positions are relative (a bias for each distance); there is no table of rows that "
+     "could be repeated"},
+    {"mt5", "its positions are relative, as T5's"},
+    {"umt5", "its positions are relative, as T5's"},
+    {"longt5", "it is a long model already, with relative positions"},
+    {"mpnet", "its positions are relative as well (a bias for each distance)"},
+    {"xlnet", "its positions are relative; there is no table of rows that could be repeated"},
+    {"big_bird", "it is a long model already"},
+    {"led", "it is a long model already"},
+};
+
+constexpr const char* kSources = "bert, roberta, xlm-roberta, camembert";
+
 EncoderConfig read_source_config(const io::Config& config) {
   const std::string type = config.string("model_type", "");
-  if (type == "longformer") {
-    throw Error(ErrorCode::kUnsupported, "is a longformer model already", config.place());
-  }
-  if (type != "bert") {
+  for (const Refusal& refusal : kRefusals) {
+    if (!type.starts_with(refusal.begins)) continue;
     throw Error(ErrorCode::kUnsupported,
-                "a model of type \"" + type + "\" cannot be made long; supported: bert",
+                "a model of type \"" + type + "\" cannot be made long: " + refusal.reason,
+                config.place());
+  }
+  if (is_original_longformer(config)) {
+    throw Error(ErrorCode::kUnsupported,
+                "is a longformer model already, in the layout of its first "
+                "release",
+                config.place());
+  }
+  if (type != "bert" && type != "roberta" && type != "xlm-roberta" && type != "camembert") {
+    throw Error(ErrorCode::kUnsupported,
+                "a model of type \"" + type + "\" cannot be made long; supported: " + kSources,
                 config.place());
   }
   return read_encoder_config(config);
@@ -55,22 +93,40 @@ void check_settings(const LongModelSettings& settings, const EncoderConfig& sour
                 "attention window");
   }
   if (settings.position_period) {
-    check_range(*settings.position_period, 1, source.position_rows, "position period");
+    check_range(*settings.position_period, 1, source.trained_tokens(), "position period");
   }
 }
 
-// Row p + 1 + k is old row k mod P; the rows up to the padding's are old row 0.
-Tensor tile_positions(const Tensor& old, int64_t padding, int64_t tokens, int64_t period) {
+// The old row that serves as row `row`: a token reads row p + 1 + k, the rows before are padding's.
+int64_t old_row(const EncoderConfig& source, int64_t row, int64_t period) {
+  const int64_t first = source.pad_token_id + 1;
+  if (row < first) return source.positions == PositionRule::kAfterPadding ? row : 0;
+  return source.reserved_rows() + (row - first) % period;
+}
+
+Tensor tile_positions(const Tensor& old, const EncoderConfig& source, int64_t tokens,
+                      int64_t period) {
   const size_t row = static_cast<size_t>(old.shape[1]) * dtype_size(old.dtype);
-  const int64_t rows = tokens + padding + 1;
+  const int64_t rows = tokens + source.pad_token_id + 1;
   std::vector<std::byte> bytes(static_cast<size_t>(rows) * row);
-  const std::span<const std::byte> source = old.bytes();
+  const std::span<const std::byte> from = old.bytes();
   for (int64_t i = 0; i < rows; ++i) {
-    const int64_t from = i <= padding ? 0 : (i - padding - 1) % period;
     std::memcpy(bytes.data() + static_cast<size_t>(i) * row,
-                source.data() + static_cast<size_t>(from) * row, row);
+                from.data() + static_cast<size_t>(old_row(source, i, period)) * row, row);
   }
   return {old.dtype, {rows, old.shape[1]}, own_bytes(std::move(bytes)), 0};
+}
+
+// A value that is not finite spreads over a whole text; where it comes from is seen only here.
+void check_finite(const Tensor& tensor, const std::string& name, const io::Checkpoint& checkpoint) {
+  if (!is_floating(tensor.dtype)) return;
+  const std::vector<float> values = to_f32(tensor);
+  if (std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); })) return;
+  throw Error(ErrorCode::kInvalidFile,
+              "tensor \"" + name +
+                  "\" holds values that are not finite (NaN or infinity); nothing "
+                  "was written",
+              checkpoint.directory().string());
 }
 
 // "….self.query.weight" -> "….self.query_global.weight"; empty for other names.
@@ -93,9 +149,10 @@ std::vector<io::NamedTensor> long_tensors(const io::Checkpoint& checkpoint,
   for (const io::ResolvedTensor& resolved : resolution.tensors) {
     if (resolved.source.empty()) continue;  // no pooler
     Tensor tensor = checkpoint.tensor(resolved.source);
+    check_finite(tensor, resolved.source, checkpoint);
     if (resolved.name == kPositions) {
-      tensor = tile_positions(tensor, source.pad_token_id, settings.max_tokens,
-                              settings.position_period.value_or(source.position_rows));
+      tensor = tile_positions(tensor, source, settings.max_tokens,
+                              settings.position_period.value_or(source.trained_tokens()));
     }
     if (const std::string global = global_name(resolved.name); !global.empty()) {
       tensors.push_back({global, tensor});
@@ -113,13 +170,19 @@ io::Config long_config(io::Config config, const EncoderConfig& source,
   config.set("max_position_embeddings", settings.max_tokens + source.pad_token_id + 1);
   config.set("attention_window",
              std::vector<int64_t>(static_cast<size_t>(source.layers), settings.attention_window));
-  if (settings.cls_token_id) {
-    config.set("cls_token_id", *settings.cls_token_id);
-    config.set("bos_token_id", *settings.cls_token_id);
+  // In RoBERTa's files the first and the last token of a text are bos and eos.
+  std::optional<int64_t> cls = settings.cls_token_id, sep = settings.sep_token_id;
+  if (source.positions == PositionRule::kAfterPadding) {
+    if (!cls) cls = config.integer("bos_token_id", 0, 0, kMaxVocabulary);
+    if (!sep) sep = config.integer("eos_token_id", 2, 0, kMaxVocabulary);
   }
-  if (settings.sep_token_id) {
-    config.set("sep_token_id", *settings.sep_token_id);
-    config.set("eos_token_id", *settings.sep_token_id);
+  if (cls) {
+    config.set("cls_token_id", *cls);
+    config.set("bos_token_id", *cls);
+  }
+  if (sep) {
+    config.set("sep_token_id", *sep);
+    config.set("eos_token_id", *sep);
   }
   return config;
 }
@@ -127,8 +190,8 @@ io::Config long_config(io::Config config, const EncoderConfig& source,
 // Both models read one random text that the long model's window covers.
 void compare(const fs::path& short_model, const fs::path& long_model, const EncoderConfig& source,
              const LongModelSettings& settings, ConvertReport& report) {
-  const int64_t tokens = std::min({settings.position_period.value_or(source.position_rows),
-                                   source.position_rows, settings.max_tokens});
+  const int64_t tokens = std::min({settings.position_period.value_or(source.trained_tokens()),
+                                   source.trained_tokens(), settings.max_tokens, kMaxCheckTokens});
   LoadOptions options = settings.load;
   options.attention_window.clear();
   Encoder before = Encoder::load(short_model, options);
@@ -172,127 +235,6 @@ void compare(const fs::path& short_model, const fs::path& long_model, const Enco
                     " on a text of " + std::to_string(tokens) + " tokens (allowed: " +
                     std::to_string(kConvertTolerance) + "); nothing was written");
   }
-}
-
-// --- files beside the weights ---
-
-bool starts_with_word(std::string name, std::string_view word) {
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return std::toupper(c); });
-  return name.starts_with(word);
-}
-
-bool is_text_file(const std::string& name) {
-  for (const char* known : {"vocab.txt", "special_tokens_map.json", "added_tokens.json",
-                            "tokenizer.json", "tokenizer_config.json", "modules.json",
-                            "sentence_bert_config.json", "config_sentence_transformers.json"}) {
-    if (name == known) return true;
-  }
-  return starts_with_word(name, "README") || starts_with_word(name, "LICENSE") ||
-         starts_with_word(name, "LICENCE") || starts_with_word(name, "NOTICE") ||
-         starts_with_word(name, "COPYING");
-}
-
-// "1_Pooling"
-bool is_module(const std::string& name) {
-  size_t digits = 0;
-  while (digits < name.size() && std::isdigit(static_cast<unsigned char>(name[digits])) != 0)
-    ++digits;
-  return digits > 0 && digits + 1 < name.size() && name[digits] == '_';
-}
-
-// A link may lead elsewhere inside the model, or to the blobs of a hub cache (models--x/snapshots/y
-// beside models--x/blobs); a hostile one must not publish other files of this machine.
-bool stays_inside(const fs::path& file, const fs::path& root) {
-  std::error_code error;
-  const fs::path real = fs::canonical(file, error);
-  if (error) return false;
-  const fs::path home = fs::canonical(root, error);
-  const auto below = [&](const fs::path& directory) {
-    const auto [end, ignored] =
-        std::mismatch(directory.begin(), directory.end(), real.begin(), real.end());
-    return end == directory.end();
-  };
-  if (below(home)) return true;
-  const fs::path snapshots = home.parent_path();
-  return snapshots.filename() == "snapshots" && below(snapshots.parent_path() / "blobs");
-}
-
-void copy_one(const fs::path& from, const fs::path& to, const fs::path& root) {
-  std::error_code error;
-  if (!stays_inside(from, root)) {
-    throw Error(ErrorCode::kInvalidFile,
-                "is a link out of the model directory; put the file itself there", from.string());
-  }
-  if (fs::file_size(from, error) > kMaxTokenizerBytes) {
-    throw Error(ErrorCode::kInvalidFile,
-                "is larger than " + std::to_string(kMaxTokenizerBytes) +
-                    " bytes, the limit for files beside the weights",
-                from.string());
-  }
-  fs::copy_file(from, to, error);
-  if (error) throw Error(ErrorCode::kIo, error.message(), from.string());
-}
-
-// Directories of modules have no directories of their own.
-void copy_module(const fs::path& from, const fs::path& to, const fs::path& root) {
-  fs::create_directory(to);
-  for (const fs::directory_entry& entry : fs::directory_iterator(from)) {
-    if (entry.is_regular_file()) copy_one(entry.path(), to / entry.path().filename(), root);
-  }
-}
-
-std::vector<std::string> copy_companions(const fs::path& source, const fs::path& destination) {
-  std::vector<std::string> names;
-  for (const fs::directory_entry& entry : fs::directory_iterator(source)) {
-    const std::string name = entry.path().filename().string();
-    if (entry.is_regular_file() && is_text_file(name)) {
-      copy_one(entry.path(), destination / name, source);
-    } else if (entry.is_directory() && is_module(name)) {
-      copy_module(entry.path(), destination / name, source);
-    } else {
-      continue;
-    }
-    names.push_back(name);
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-void write_config(const fs::path& path, const io::Config& config) {
-  std::error_code ignored;
-  fs::remove(path, ignored);
-  io::write_file_atomic(path, config.dump());
-}
-
-// Published files carry the short model's lengths; a long model's files must not cut its texts.
-void lengthen_tokenizer(const fs::path& directory, int64_t max_tokens) {
-  if (const fs::path path = directory / "tokenizer.json"; fs::exists(path)) {
-    io::Config config =
-        io::Config::parse(io::read_file(path, kMaxTokenizerBytes), path.filename().string());
-    if (config.has("truncation") || config.has("padding")) {
-      config.set_null("truncation");
-      config.set_null("padding");
-      write_config(path, config);
-    }
-  } else if (!fs::exists(directory / "vocab.txt")) {
-    return;
-  }
-  const fs::path path = directory / "tokenizer_config.json";
-  io::Config config = fs::exists(path) ? io::Config::read(path) : io::Config();
-  // Without the class, readers take the one that goes with "longformer", which is byte-level BPE.
-  if (!config.has("tokenizer_class")) config.set("tokenizer_class", "BertTokenizer");
-  config.set("model_max_length", max_tokens);
-  config.erase("max_length");
-  write_config(path, config);
-}
-
-void lengthen_sentence_config(const fs::path& directory, int64_t max_tokens) {
-  const fs::path path = directory / "sentence_bert_config.json";
-  if (!fs::exists(path)) return;
-  io::Config config = io::Config::read(path);
-  config.set("max_seq_length", max_tokens);
-  write_config(path, config);
 }
 
 // --- precision ---
@@ -340,6 +282,7 @@ ConvertReport convert_to_long(const fs::path& source, const fs::path& destinatio
       io::resolve_names(checkpoint, expected_tensors(source_config), source_config.name_prefixes);
   ConvertReport report;
   report.dropped = resolution.report.unexpected;
+  report.refused = checkpoint.refused();
   io::write_directory_atomic(destination, [&](const fs::path& temporary) {
     const auto tensors = long_tensors(checkpoint, resolution, source_config, settings);
     report.tensors = static_cast<int64_t>(tensors.size());
@@ -347,8 +290,7 @@ ConvertReport convert_to_long(const fs::path& source, const fs::path& destinatio
     io::write_file_atomic(temporary / "config.json",
                           long_config(config, source_config, settings).dump());
     report.files = copy_companions(source, temporary);
-    lengthen_tokenizer(temporary, settings.max_tokens);
-    lengthen_sentence_config(temporary, settings.max_tokens);
+    lengthen_companions(temporary, source_config.model_type, settings.max_tokens);
     compare(source, temporary, source_config, settings, report);
   });
   return report;
@@ -360,6 +302,7 @@ ConvertReport convert_dtype(const fs::path& source, const fs::path& destination,
   config.set(config.has("dtype") ? "dtype" : "torch_dtype", name);
   const io::Checkpoint checkpoint = io::Checkpoint::open(source);
   ConvertReport report;
+  report.refused = checkpoint.refused();
   io::write_directory_atomic(destination, [&](const fs::path& temporary) {
     std::vector<io::NamedTensor> tensors;
     for (const std::string& tensor_name : checkpoint.names()) {

@@ -4,9 +4,10 @@
 // Long models. The result is a Longformer that computes what the short model computes wherever its
 // window covers the text and the text is no longer than the position period. Sources: the recipe of
 // the Longformer paper (2020), section 5, with the row rule of each family:
-//   BERT   positions start at row 0, Longformer's at pad_token_id + 1; with p = pad_token_id, P =
-//   period, o = old rows:
-//          rows 0 … p = o[0], row p + 1 + k = o[k mod P], N + p + 1 rows in all.
+//   with p = pad_token_id, P = period, o = old rows; N + p + 1 rows in all:
+//   BERT             starts at row 0, Longformer at p + 1: rows 0 … p = o[0], row p + 1 + k = o[k
+//   mod P] RoBERTa, XLM-R   start at p + 1 too: rows 0 … p = o[0 … p], row p + 1 + k = o[p + 1 + k
+//   mod P]
 // query, key and value serve as *_global too.
 #pragma once
 
@@ -24,7 +25,7 @@ namespace longformer {
 struct LongModelSettings {
   int64_t max_tokens = 0;                  // N, special tokens included
   int64_t attention_window = 0;            // two-sided width, the same in each layer
-  std::optional<int64_t> position_period;  // P; default: all rows of the source
+  std::optional<int64_t> position_period;  // P; default: all rows that tokens of the source read
   std::optional<int64_t> cls_token_id;     // written to config.json where known
   std::optional<int64_t> sep_token_id;
   LoadOptions load;  // threads of the check
@@ -34,9 +35,10 @@ struct ConvertReport {
   int64_t tensors = 0;  // written
   std::vector<std::string>
       dropped;  // tensors of the source that the result has no place for (task heads)
-  std::vector<std::string> files;  // tokenizer and module files that went along
-  int64_t checked_tokens = 0;      // length of the text that both models read
-  double largest_difference = 0;   // between their hidden states, all layers
+  std::vector<std::string> refused;  // functions that a .bin asked to call, which were not called
+  std::vector<std::string> files;    // tokenizer and module files that went along
+  int64_t checked_tokens = 0;        // length of the text that both models read
+  double largest_difference = 0;     // between their hidden states, all layers
 };
 
 // Largest difference of a hidden state that the check lets pass (float32 rounding of another order

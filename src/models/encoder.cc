@@ -1,6 +1,7 @@
 #include "longformer/encoder.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "attention/plan.h"
@@ -9,8 +10,10 @@
 #include "io/checkpoint.h"
 #include "io/config.h"
 #include "kernels/isa.h"
+#include "kernels/rowwise.h"
 #include "models/encoder_batch.h"
 #include "models/family.h"
+#include "models/overrides.h"
 #include "models/weights.h"
 #include "nn/encoder_stack.h"
 #include "nn/pooler.h"
@@ -34,30 +37,10 @@ const EncoderInfo& Encoder::info() const { return impl_->info; }
 const NameReport& Encoder::names() const { return impl_->weights.names; }
 const std::shared_ptr<ThreadPool>& Encoder::pool() const { return impl_->pool; }
 
-Encoder Encoder::load(const std::filesystem::path& directory, const LoadOptions& options) {
-  kernels::apply_isa_limit_from_environment();
-  std::error_code error;
-  if (!std::filesystem::is_directory(directory, error)) {
-    throw Error(ErrorCode::kNotFound,
-                "no such directory; give a directory with config.json and model.safetensors",
-                directory.string());
-  }
-  auto impl = std::make_unique<Impl>();
-  impl->config = read_encoder_config(io::Config::read(directory / "config.json"));
-  if (!options.attention_window.empty()) {
-    if (impl->config.attention_window.empty()) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  "attention_window: a " + impl->config.model_type +
-                      " model attends to everything; there is no window to change");
-    }
-    impl->config.attention_window =
-        check_windows(options.attention_window, impl->config.layers, "attention_window");
-  }
-  impl->pool = options.pool ? options.pool : std::make_shared<ThreadPool>(options.threads);
-  impl->weights = load_weights(io::Checkpoint::open(directory), impl->config, *impl->pool);
+namespace {
 
-  const EncoderConfig& config = impl->config;
-  EncoderInfo& info = impl->info;
+EncoderInfo describe(const EncoderConfig& config, const EncoderWeights& weights) {
+  EncoderInfo info;
   info.model_type = config.model_type;
   info.model_class = config.model_class;
   info.vocab_size = config.vocab_size;
@@ -68,31 +51,88 @@ Encoder Encoder::load(const std::filesystem::path& directory, const LoadOptions&
   info.type_vocab_size = config.type_vocab_size;
   info.pad_token_id = config.pad_token_id;
   info.attention_window = config.attention_window;
-  info.has_pooler = impl->weights.has_pooler;
-  info.parameters = impl->weights.parameters;
+  info.attention_dilation = config.attention_dilation;
+  info.has_pooler = weights.has_pooler;
+  info.parameters = weights.parameters;
+  return info;
+}
+
+}  // namespace
+
+Encoder Encoder::load(const std::filesystem::path& directory, const LoadOptions& options) {
+  kernels::apply_isa_limit_from_environment();
+  std::error_code error;
+  if (!std::filesystem::is_directory(directory, error)) {
+    throw Error(ErrorCode::kNotFound,
+                "no such directory; give a directory with config.json and model.safetensors",
+                directory.string());
+  }
+  auto impl = std::make_unique<Impl>();
+  impl->config = read_encoder_config(io::Config::read(directory / "config.json"));
+  std::vector<std::string> overrides = apply_overrides(options, impl->config);
+  impl->pool = options.pool ? options.pool : std::make_shared<ThreadPool>(options.threads);
+  impl->weights = load_weights(io::Checkpoint::open(directory), impl->config, *impl->pool);
+  impl->info = describe(impl->config, impl->weights);
+  impl->info.overrides = std::move(overrides);
   return Encoder(std::move(impl));
 }
 
 namespace {
 
-// One plan for each distinct window, and for each layer the plan it uses.
-std::vector<const AttentionPlan*> compile_plans(
-    const EncoderConfig& config, const EncoderInput& input,
-    std::vector<std::unique_ptr<AttentionPlan>>& storage) {
-  AttentionPattern pattern = attention_pattern(config, input);
-  std::vector<int64_t> windows;
-  std::vector<const AttentionPlan*> plans;
-  for (int64_t layer = 0; layer < config.layers; ++layer) {
-    const int64_t window = config.attention_window.empty() ? 0 : config.attention_window[layer];
-    const size_t known = std::find(windows.begin(), windows.end(), window) - windows.begin();
-    if (known == windows.size()) {
-      if (window != 0) pattern.window = Window{window / 2, window / 2};
-      windows.push_back(window);
-      storage.push_back(std::make_unique<AttentionPlan>(compile(pattern)));
+constexpr int64_t kNormRowsPerTask = 64;
+
+// What the layers of one batch are computed with. Layers that agree share a plan, and the angles of
+// one rotary base.
+class BatchContexts {
+ public:
+  BatchContexts(const EncoderConfig& config, const EncoderInput& input, const EncoderBatch& batch,
+                ThreadPool& pool)
+      : config_(config), batch_(batch), pool_(pool), pattern_(attention_pattern(config, input)) {
+    for (int64_t layer = 0; layer < config.layers; ++layer) {
+      contexts_.push_back({plan_of(layer), angles_of(layer)});
     }
-    plans.push_back(storage[known].get());
   }
-  return plans;
+
+  const std::vector<LayerContext>& contexts() const { return contexts_; }
+
+ private:
+  const AttentionPlan* plan_of(int64_t layer) {
+    const std::pair key{config_.window_of(layer), config_.dilation_of(layer)};
+    std::unique_ptr<AttentionPlan>& plan = plans_[key];
+    if (plan == nullptr) {
+      set_layer(config_, layer, pattern_);
+      plan = std::make_unique<AttentionPlan>(compile(pattern_));
+    }
+    return plan.get();
+  }
+
+  const RotaryAngles* angles_of(int64_t layer) {
+    if (config_.position_kind != PositionKind::kRotary) return nullptr;
+    const double theta = config_.rotary_theta[static_cast<size_t>(layer)];
+    std::unique_ptr<RotaryAngles>& angles = angles_[theta];
+    if (angles == nullptr) {
+      angles = std::make_unique<RotaryAngles>(
+          make_rotary_angles(batch_.positions, theta, config_.head_dim(), pool_));
+    }
+    return angles.get();
+  }
+
+  const EncoderConfig& config_;
+  const EncoderBatch& batch_;
+  ThreadPool& pool_;
+  AttentionPattern pattern_;
+  std::map<std::pair<int64_t, int64_t>, std::unique_ptr<AttentionPlan>> plans_;
+  std::map<double, std::unique_ptr<RotaryAngles>> angles_;
+  std::vector<LayerContext> contexts_;
+};
+
+void normalize(const LayerNorm& norm, int64_t rows, int64_t cols, float* x, ThreadPool& pool) {
+  pool.run((rows + kNormRowsPerTask - 1) / kNormRowsPerTask, [&](int64_t task, int) {
+    const int64_t first = task * kNormRowsPerTask;
+    float* from = x + first * cols;
+    kernels::layer_norm(std::min(kNormRowsPerTask, rows - first), cols, from, norm.gamma.data(),
+                        norm.beta.data(), norm.eps, from);
+  });
 }
 
 }  // namespace
@@ -102,8 +142,7 @@ EncoderOutput Encoder::encode(const EncoderInput& input, const EncodeOptions& op
   const EncoderBatch batch = prepare_batch(config, input);
   EncoderOutput output;
   if (batch.rows == 0) return output;
-  std::vector<std::unique_ptr<AttentionPlan>> storage;
-  const std::vector<const AttentionPlan*> plans = compile_plans(config, input, storage);
+  const BatchContexts contexts(config, input, batch, *impl_->pool);
 
   output.last_hidden_state.resize(static_cast<size_t>(batch.rows * config.hidden_size));
   float* x = output.last_hidden_state.data();
@@ -116,9 +155,12 @@ EncoderOutput Encoder::encode(const EncoderInput& input, const EncodeOptions& op
     if (options.progress) options.progress(layer + 1, config.layers);
     return !(options.cancelled && options.cancelled());
   };
-  if (!run_encoder(impl_->weights.layers, plans, config.head_dim(), x, impl_->workspace, observe,
-                   *impl_->pool)) {
+  if (!run_encoder(impl_->weights.layers, contexts.contexts(), config.head_dim(), x,
+                   impl_->workspace, observe, *impl_->pool)) {
     throw Error(ErrorCode::kCancelled, "cancelled");
+  }
+  if (!impl_->weights.final_norm.empty()) {
+    normalize(impl_->weights.final_norm, batch.rows, config.hidden_size, x, *impl_->pool);
   }
   if (options.pooler && impl_->weights.has_pooler) {
     output.pooler_output = pool_first_token(impl_->weights.pooler, x, config.hidden_size,

@@ -1,5 +1,6 @@
 #include "models/encoder_batch.h"
 
+#include <algorithm>
 #include <string>
 
 #include "base/limits.h"
@@ -55,7 +56,8 @@ void assign_positions(const EncoderConfig& config, const int64_t* ids, int64_t l
   if (real > config.max_tokens()) {
     refuse("sequence " + std::to_string(sequence) + " has " + std::to_string(real) +
            " tokens; this model reads at most " + std::to_string(config.max_tokens()) +
-           ": shorten it, read it in windows, or use a longer model");
+           ": shorten it, read it in windows, load the model with more max_tokens, or use a longer "
+           "model");
   }
 }
 
@@ -81,10 +83,13 @@ EncoderBatch prepare_batch(const EncoderConfig& config, const EncoderInput& inpu
   check_size(input.token_type_ids, batch.rows, "token_type_ids");
   check_size(input.position_ids, batch.rows, "position_ids");
   check_range(input.input_ids, input.lengths, config.vocab_size, "id", "the vocabulary");
-  check_range(input.token_type_ids, input.lengths, config.type_vocab_size, "token type",
-              "the type table");
-  check_range(input.position_ids, input.lengths, config.position_rows, "position",
-              "the position table");
+  // A model without token types takes the one that every token has by default.
+  check_range(input.token_type_ids, input.lengths, std::max<int64_t>(config.type_vocab_size, 1),
+              "token type",
+              config.type_vocab_size > 0 ? "the type table" : "what a model without types takes");
+  check_range(
+      input.position_ids, input.lengths, config.position_limit(), "position",
+      config.position_kind == PositionKind::kTable ? "the position table" : "the rotary positions");
   if (!config.global_attention) {
     for (const uint8_t global : input.global_attention_mask) {
       if (global != 0)
@@ -128,6 +133,18 @@ AttentionPattern attention_pattern(const EncoderConfig& config, const EncoderInp
     if (!input.global_attention_mask.empty()) pattern.global.push_back(std::move(global));
   }
   return pattern;
+}
+
+void set_layer(const EncoderConfig& config, int64_t layer, AttentionPattern& pattern) {
+  const int64_t window = config.window_of(layer);
+  const int64_t dilation = config.dilation_of(layer);
+  pattern.window.reset();
+  if (window != 0 || config.causal) {
+    const int64_t reach = window != 0 ? window / 2 : kMaxSequence;
+    pattern.window = Window{reach, config.causal ? 0 : reach};
+  }
+  pattern.dilation.clear();
+  if (dilation != 1) pattern.dilation.assign(static_cast<size_t>(config.heads), dilation);
 }
 
 }  // namespace longformer

@@ -24,7 +24,10 @@ struct EncoderBatch {
 // without global attention.
 EncoderBatch prepare_batch(const EncoderConfig& config, const EncoderInput& input);
 
-// The pattern of the batch without its window, which is a layer's.
+// The pattern of the batch without its window and dilation, which are a layer's.
 AttentionPattern attention_pattern(const EncoderConfig& config, const EncoderInput& input);
+
+// Gives the pattern the window and the dilation of a layer.
+void set_layer(const EncoderConfig& config, int64_t layer, AttentionPattern& pattern);
 
 }  // namespace longformer

@@ -12,8 +12,9 @@ struct Family {
 };
 
 constexpr Family kFamilies[] = {
-    {"longformer", read_longformer_config},
-    {"bert", read_bert_config},
+    {"longformer", read_longformer_config}, {"bert", read_bert_config},
+    {"roberta", read_roberta_config},       {"xlm-roberta", read_roberta_config},
+    {"camembert", read_roberta_config},     {"modernbert", read_modernbert_config},
 };
 
 std::string known_families() {
@@ -29,6 +30,7 @@ std::string known_families() {
 
 EncoderConfig read_encoder_config(const io::Config& config) {
   const std::string type = config.string("model_type", "");
+  if (is_original_longformer(config)) return read_original_longformer_config(config);
   for (const Family& family : kFamilies) {
     if (family.model_type == type) return family.read(config);
   }
@@ -38,17 +40,20 @@ EncoderConfig read_encoder_config(const io::Config& config) {
               config.place());
 }
 
-EncoderConfig read_common_fields(const io::Config& config) {
+EncoderConfig read_common_fields(const io::Config& config, const CommonFields& defaults) {
   EncoderConfig result;
   result.model_type = config.string("model_type", "");
-  result.vocab_size = config.integer("vocab_size", 30522, 1, kMaxVocabulary);
-  result.hidden_size = config.integer("hidden_size", 768, 1, kMaxHidden);
-  result.layers = config.integer("num_hidden_layers", 12, 1, kMaxLayers);
-  result.heads = config.integer("num_attention_heads", 12, 1, kMaxHidden);
-  result.intermediate_size = config.integer("intermediate_size", 3072, 1, 16 * kMaxHidden);
-  result.position_rows = config.integer("max_position_embeddings", 512, 1, 2 * kMaxSequence);
-  result.type_vocab_size = config.integer("type_vocab_size", 2, 1, kMaxVocabulary);
-  result.layer_norm_eps = static_cast<float>(config.number("layer_norm_eps", 1e-12, 0.0, 1.0));
+  result.vocab_size = config.integer("vocab_size", defaults.vocab_size, 1, kMaxVocabulary);
+  result.hidden_size = config.integer("hidden_size", defaults.hidden_size, 1, kMaxHidden);
+  result.layers = config.integer("num_hidden_layers", defaults.layers, 1, kMaxLayers);
+  result.heads = config.integer("num_attention_heads", defaults.heads, 1, kMaxHidden);
+  result.intermediate_size =
+      config.integer("intermediate_size", defaults.intermediate_size, 1, 16 * kMaxHidden);
+  result.position_rows =
+      config.integer("max_position_embeddings", defaults.position_rows, 1, 2 * kMaxSequence);
+  result.pad_token_id = config.integer("pad_token_id", defaults.pad_token_id, 0, kMaxVocabulary);
+  result.layer_norm_eps =
+      static_cast<float>(config.number(defaults.eps_field, defaults.layer_norm_eps, 0.0, 1.0));
   if (result.hidden_size % result.heads != 0) {
     throw Error(ErrorCode::kInvalidFile,
                 "hidden_size " + std::to_string(result.hidden_size) +
@@ -61,14 +66,40 @@ EncoderConfig read_common_fields(const io::Config& config) {
                     " are not supported; the largest is " + std::to_string(kMaxHeadDim),
                 config.place());
   }
-  const std::string activation = config.string("hidden_act", "gelu");
-  const auto known = kernels::activation_from_name(activation);
+  const auto known =
+      kernels::activation_from_name(config.string(defaults.activation_field, "gelu"));
   if (!known) {
-    throw Error(ErrorCode::kUnsupported, "hidden_act is not one of " + kernels::activation_names(),
-                config.place());
+    throw Error(
+        ErrorCode::kUnsupported,
+        std::string(defaults.activation_field) + " is not one of " + kernels::activation_names(),
+        config.place());
   }
   result.activation = *known;
   return result;
+}
+
+void read_bert_fields(const io::Config& config, EncoderConfig& result) {
+  result.type_vocab_size = config.integer("type_vocab_size", 2, 1, kMaxVocabulary);
+  if (config.string("position_embedding_type", "absolute") != "absolute") {
+    throw Error(ErrorCode::kUnsupported,
+                "position_embedding_type is not \"absolute\"; relative positions are not computed "
+                "by this version",
+                config.place());
+  }
+  if (config.boolean("is_decoder", false) || config.boolean("add_cross_attention", false)) {
+    throw Error(ErrorCode::kUnsupported,
+                "a decoder (is_decoder, add_cross_attention); only encoders are read",
+                config.place());
+  }
+}
+
+void check_positions(const EncoderConfig& result, const std::string& place) {
+  if (result.trained_tokens() >= 1) return;
+  throw Error(ErrorCode::kInvalidFile,
+              "max_position_embeddings " + std::to_string(result.position_rows) +
+                  " leaves no position after pad_token_id " + std::to_string(result.pad_token_id) +
+                  "; tokens start at row pad_token_id + 1",
+              place);
 }
 
 std::vector<int64_t> check_windows(std::vector<int64_t> windows, int64_t layers,
@@ -91,6 +122,28 @@ std::vector<int64_t> check_windows(std::vector<int64_t> windows, int64_t layers,
     }
   }
   return windows;
+}
+
+std::vector<int64_t> spread_over_layers(std::vector<int64_t> values, const std::string& field,
+                                        int64_t layers, int64_t min, int64_t max,
+                                        const std::string& place) {
+  if (values.size() == 1) values.assign(static_cast<size_t>(layers), values[0]);
+  if (static_cast<int64_t>(values.size()) != layers) {
+    throw Error(ErrorCode::kInvalidFile,
+                field + " lists " + std::to_string(values.size()) + " values for " +
+                    std::to_string(layers) + " layers; give one value or one a layer",
+                place);
+  }
+  for (size_t layer = 0; layer < values.size(); ++layer) {
+    if (values[layer] < min || values[layer] > max) {
+      throw Error(ErrorCode::kInvalidFile,
+                  field + " of layer " + std::to_string(layer) + " is " +
+                      std::to_string(values[layer]) + "; allowed is " + std::to_string(min) +
+                      " to " + std::to_string(max),
+                  place);
+    }
+  }
+  return values;
 }
 
 }  // namespace longformer

@@ -8,7 +8,15 @@
 namespace longformer {
 namespace {
 
-std::string layer_prefix(int64_t layer) { return "encoder.layer." + std::to_string(layer) + "."; }
+std::string layer_prefix(const EncoderConfig& config, int64_t layer) {
+  return config.names->layers + std::to_string(layer) + ".";
+}
+
+constexpr const char* kGlobal = "_global";
+
+bool has_attention_norm(const EncoderConfig& config, int64_t layer) {
+  return layer > 0 || config.first_norm;
+}
 
 // Hands out resolved tensors by the model's names.
 class WeightReader {
@@ -35,12 +43,15 @@ class WeightReader {
 
   std::vector<float> vector(const std::string& name) const { return to_f32(tensor(name)); }
 
-  Linear linear(const std::string& name) const {
+  // The rows of `part` of `parts` equal parts of a layer; a bias that the model does not have is 0.
+  Linear linear(const std::string& name, int64_t part = 0, int64_t parts = 1) const {
     const Tensor weight = tensor(name + ".weight");
     const Matrix matrix(weight);
-    Linear linear{kernels::PackedMatrix::pack(matrix.data(), weight.shape[0], weight.shape[1]),
-                  vector(name + ".bias")};
-    weight.release_pages();
+    const int64_t rows = weight.shape[0] / parts;
+    const int64_t cols = weight.shape[1];
+    Linear linear{kernels::PackedMatrix::pack(matrix.data() + part * rows * cols, rows, cols),
+                  bias(name, part * rows, rows)};
+    if (part + 1 == parts) weight.release_pages();
     return linear;
   }
 
@@ -49,77 +60,170 @@ class WeightReader {
   }
 
   LayerNorm norm(const std::string& name, float eps) const {
-    return {vector(name + ".weight"), vector(name + ".bias"), eps};
+    std::vector<float> gamma = vector(name + ".weight");
+    const int64_t size = static_cast<int64_t>(gamma.size());
+    return {std::move(gamma), bias(name, 0, size), eps};
   }
 
  private:
+  std::vector<float> bias(const std::string& name, int64_t first, int64_t count) const {
+    if (sources_.count(name + ".bias") == 0) return std::vector<float>(static_cast<size_t>(count));
+    const std::vector<float> all = vector(name + ".bias");
+    return {all.begin() + first, all.begin() + first + count};
+  }
+
   const io::Checkpoint& checkpoint_;
   std::map<std::string, std::string> sources_;
 };
 
-EncoderLayer read_layer(const WeightReader& reader, const EncoderConfig& config, int64_t index) {
-  const std::string prefix = layer_prefix(index);
-  const std::string self = prefix + "attention.self.";
-  EncoderLayer layer;
-  layer.attention.query = reader.linear(self + "query");
-  layer.attention.key = reader.linear(self + "key");
-  layer.attention.value = reader.linear(self + "value");
-  layer.attention.output = reader.linear(prefix + "attention.output.dense");
-  layer.attention.norm = reader.norm(prefix + "attention.output.LayerNorm", config.layer_norm_eps);
-  if (config.global_attention) {
-    layer.attention.query_global = reader.global_projection(self + "query_global");
-    layer.attention.key_global = reader.global_projection(self + "key_global");
-    layer.attention.value_global = reader.global_projection(self + "value_global");
+AttentionWeights read_attention(const WeightReader& reader, const EncoderConfig& config,
+                                int64_t index) {
+  const TensorNames& names = *config.names;
+  const std::string prefix = layer_prefix(config, index);
+  AttentionWeights attention;
+  if (names.fused != nullptr) {
+    attention.query = reader.linear(prefix + names.fused, 0, 3);
+    attention.key = reader.linear(prefix + names.fused, 1, 3);
+    attention.value = reader.linear(prefix + names.fused, 2, 3);
+  } else {
+    attention.query = reader.linear(prefix + names.query);
+    attention.key = reader.linear(prefix + names.key);
+    attention.value = reader.linear(prefix + names.value);
   }
-  layer.feed_forward.inner = reader.linear(prefix + "intermediate.dense");
-  layer.feed_forward.outer = reader.linear(prefix + "output.dense");
-  layer.feed_forward.norm = reader.norm(prefix + "output.LayerNorm", config.layer_norm_eps);
+  if (config.global_attention) {
+    attention.query_global = reader.global_projection(prefix + names.query + kGlobal);
+    attention.key_global = reader.global_projection(prefix + names.key + kGlobal);
+    attention.value_global = reader.global_projection(prefix + names.value + kGlobal);
+  }
+  attention.output = reader.linear(prefix + names.attention_output);
+  attention.placement = config.norm_placement;
+  if (has_attention_norm(config, index)) {
+    attention.norm = reader.norm(prefix + names.attention_norm, config.layer_norm_eps);
+  }
+  return attention;
+}
+
+EncoderLayer read_layer(const WeightReader& reader, const EncoderConfig& config, int64_t index) {
+  const TensorNames& names = *config.names;
+  const std::string prefix = layer_prefix(config, index);
+  EncoderLayer layer;
+  layer.attention = read_attention(reader, config, index);
+  layer.feed_forward.inner = reader.linear(prefix + names.inner);
+  layer.feed_forward.outer = reader.linear(prefix + names.outer);
+  layer.feed_forward.norm = reader.norm(prefix + names.feed_forward_norm, config.layer_norm_eps);
+  layer.feed_forward.placement = config.norm_placement;
+  layer.feed_forward.kind = config.feed_forward;
   layer.feed_forward.activation = config.activation;
   return layer;
 }
 
+PositionTable read_positions(const WeightReader& reader, const EncoderConfig& config) {
+  using Reading = PositionTable::Reading;
+  EmbeddingTable table(reader.tensor(std::string(config.names->position_embeddings) + ".weight"));
+  Reading reading = Reading::kAsStored;
+  if (config.position_scheme == PositionScheme::kRepeat) reading = Reading::kRepeat;
+  if (config.position_scheme == PositionScheme::kExtend) reading = Reading::kInterpolate;
+  return PositionTable(std::move(table), reading, config.reserved_rows(), config.max_tokens());
+}
+
+EmbeddingWeights read_embeddings(const WeightReader& reader, const EncoderConfig& config) {
+  const TensorNames& names = *config.names;
+  EmbeddingWeights embeddings;
+  embeddings.word = EmbeddingTable(reader.tensor(std::string(names.word_embeddings) + ".weight"));
+  if (names.position_embeddings != nullptr) {
+    embeddings.position = read_positions(reader, config);
+    embeddings.type = EmbeddingTable(reader.tensor(std::string(names.type_embeddings) + ".weight"));
+  }
+  embeddings.norm = reader.norm(names.embedding_norm, config.layer_norm_eps);
+  return embeddings;
+}
+
+// Collects what a config asks for.
+class TensorList {
+ public:
+  explicit TensorList(const EncoderConfig& config) : config_(config) {}
+
+  void add(const std::string& name, Shape shape, const std::string& fallback = {}) {
+    tensors_.push_back({name, std::move(shape), false, fallback});
+  }
+
+  void add_linear(const std::string& name, int64_t out, int64_t in, bool bias) {
+    add(name + ".weight", {out, in});
+    if (bias) add(name + ".bias", {out});
+  }
+
+  void add_norm(const std::string& name) {
+    add(name + ".weight", {config_.hidden_size});
+    if (config_.norm_bias) add(name + ".bias", {config_.hidden_size});
+  }
+
+  void add_embeddings() {
+    const TensorNames& names = *config_.names;
+    const int64_t hidden = config_.hidden_size;
+    add(std::string(names.word_embeddings) + ".weight", {config_.vocab_size, hidden});
+    if (names.position_embeddings != nullptr) {
+      add(std::string(names.position_embeddings) + ".weight", {config_.position_rows, hidden});
+      add(std::string(names.type_embeddings) + ".weight", {config_.type_vocab_size, hidden});
+    }
+    add_norm(names.embedding_norm);
+  }
+
+  void add_projections(const std::string& prefix) {
+    const TensorNames& names = *config_.names;
+    const int64_t hidden = config_.hidden_size;
+    if (names.fused != nullptr) {
+      return add_linear(prefix + names.fused, 3 * hidden, hidden, config_.attention_bias);
+    }
+    for (const char* name : {names.query, names.key, names.value})
+      add_linear(prefix + name, hidden, hidden, config_.attention_bias);
+    if (!config_.global_attention) return;
+    // A file without them is a model before conversion was finished: the local projections serve,
+    // and the report says so.
+    for (const char* name : {names.query, names.key, names.value}) {
+      const std::string local = prefix + name;
+      add(local + kGlobal + ".weight", {hidden, hidden}, local + ".weight");
+      add(local + kGlobal + ".bias", {hidden}, local + ".bias");
+    }
+  }
+
+  void add_layer(int64_t layer) {
+    const TensorNames& names = *config_.names;
+    const std::string prefix = layer_prefix(config_, layer);
+    const int64_t hidden = config_.hidden_size;
+    const int64_t inner = config_.intermediate_size;
+    add_projections(prefix);
+    add_linear(prefix + names.attention_output, hidden, hidden, config_.attention_bias);
+    if (has_attention_norm(config_, layer)) add_norm(prefix + names.attention_norm);
+    const int64_t gates = config_.feed_forward == FeedForwardKind::kGated ? 2 : 1;
+    add_linear(prefix + names.inner, gates * inner, hidden, config_.feed_forward_bias);
+    add_linear(prefix + names.outer, hidden, inner, config_.feed_forward_bias);
+    add_norm(prefix + names.feed_forward_norm);
+  }
+
+  void add_head() {
+    const TensorNames& names = *config_.names;
+    const int64_t hidden = config_.hidden_size;
+    if (names.final_norm != nullptr) add_norm(names.final_norm);
+    if (names.pooler == nullptr) return;
+    tensors_.push_back({std::string(names.pooler) + ".weight", {hidden, hidden}, true, {}});
+    tensors_.push_back({std::string(names.pooler) + ".bias", {hidden}, true, {}});
+  }
+
+  std::vector<io::ExpectedTensor> take() { return std::move(tensors_); }
+
+ private:
+  const EncoderConfig& config_;
+  std::vector<io::ExpectedTensor> tensors_;
+};
+
 }  // namespace
 
 std::vector<io::ExpectedTensor> expected_tensors(const EncoderConfig& config) {
-  std::vector<io::ExpectedTensor> tensors;
-  const int64_t hidden = config.hidden_size;
-  const auto add = [&](const std::string& name, Shape shape, const std::string& fallback = {}) {
-    tensors.push_back({name, std::move(shape), false, fallback});
-  };
-  const auto add_linear = [&](const std::string& name, int64_t out, int64_t in) {
-    add(name + ".weight", {out, in});
-    add(name + ".bias", {out});
-  };
-  const auto add_norm = [&](const std::string& name) {
-    add(name + ".weight", {hidden});
-    add(name + ".bias", {hidden});
-  };
-  add("embeddings.word_embeddings.weight", {config.vocab_size, hidden});
-  add("embeddings.position_embeddings.weight", {config.position_rows, hidden});
-  add("embeddings.token_type_embeddings.weight", {config.type_vocab_size, hidden});
-  add_norm("embeddings.LayerNorm");
-  for (int64_t layer = 0; layer < config.layers; ++layer) {
-    const std::string prefix = layer_prefix(layer);
-    const std::string self = prefix + "attention.self.";
-    for (const char* projection : {"query", "key", "value"})
-      add_linear(self + projection, hidden, hidden);
-    if (config.global_attention) {
-      // A file without them is a model before conversion was finished: the local projections serve,
-      // and the report says so.
-      for (const std::string projection : {"query", "key", "value"}) {
-        add(self + projection + "_global.weight", {hidden, hidden}, self + projection + ".weight");
-        add(self + projection + "_global.bias", {hidden}, self + projection + ".bias");
-      }
-    }
-    add_linear(prefix + "attention.output.dense", hidden, hidden);
-    add_norm(prefix + "attention.output.LayerNorm");
-    add_linear(prefix + "intermediate.dense", config.intermediate_size, hidden);
-    add_linear(prefix + "output.dense", hidden, config.intermediate_size);
-    add_norm(prefix + "output.LayerNorm");
-  }
-  tensors.push_back({"pooler.dense.weight", {hidden, hidden}, true, {}});
-  tensors.push_back({"pooler.dense.bias", {hidden}, true, {}});
-  return tensors;
+  TensorList list(config);
+  list.add_embeddings();
+  for (int64_t layer = 0; layer < config.layers; ++layer) list.add_layer(layer);
+  list.add_head();
+  return list.take();
 }
 
 EncoderWeights load_weights(const io::Checkpoint& checkpoint, const EncoderConfig& config,
@@ -132,18 +236,18 @@ EncoderWeights load_weights(const io::Checkpoint& checkpoint, const EncoderConfi
   for (const io::ExpectedTensor& tensor : expected) {
     if (reader.has(tensor.name)) weights.parameters += element_count(tensor.shape);
   }
-  weights.embeddings.word = EmbeddingTable(reader.tensor("embeddings.word_embeddings.weight"));
-  weights.embeddings.position =
-      EmbeddingTable(reader.tensor("embeddings.position_embeddings.weight"));
-  weights.embeddings.type =
-      EmbeddingTable(reader.tensor("embeddings.token_type_embeddings.weight"));
-  weights.embeddings.norm = reader.norm("embeddings.LayerNorm", config.layer_norm_eps);
+  weights.embeddings = read_embeddings(reader, config);
   weights.layers.resize(static_cast<size_t>(config.layers));
   pool.run(config.layers,
            [&](int64_t layer, int) { weights.layers[layer] = read_layer(reader, config, layer); });
-  weights.has_pooler = reader.has("pooler.dense.weight") && reader.has("pooler.dense.bias");
+  if (config.names->final_norm != nullptr) {
+    weights.final_norm = reader.norm(config.names->final_norm, config.layer_norm_eps);
+  }
+  if (config.names->pooler == nullptr) return weights;
+  const std::string pooler = config.names->pooler;
+  weights.has_pooler = reader.has(pooler + ".weight") && reader.has(pooler + ".bias");
   if (weights.has_pooler)
-    pool.run(1, [&](int64_t, int) { weights.pooler = reader.linear("pooler.dense"); });
+    pool.run(1, [&](int64_t, int) { weights.pooler = reader.linear(pooler); });
   return weights;
 }
 

@@ -15,6 +15,7 @@ class ThreadPool;
 struct EncoderWeights {
   EmbeddingWeights embeddings;
   std::vector<EncoderLayer> layers;
+  LayerNorm final_norm;  // behind the last layer; absent in post-norm stacks
   bool has_pooler = false;
   Linear pooler;
   NameReport names;

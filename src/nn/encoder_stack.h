@@ -1,5 +1,6 @@
-// A stack of post-norm encoder layers over a ragged batch: the graph that BERT, RoBERTa and
-// Longformer share.
+// A stack of encoder layers over a ragged batch: the graph that all families share. Where a layer
+// normalises, whether its feed-forward half is gated and whether its positions are rotary is in its
+// weights and in its context.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +34,11 @@ struct EncoderWorkspace {
 // hidden]. Returning false stops the run.
 using LayerObserver = std::function<bool(int64_t layer, const float* x)>;
 
-// plans: one a layer, over the same batch (equal lengths and heads); pointers may repeat.
-// x: [rows, hidden], the embeddings; becomes the output of the last layer. Returns false when
-// `observe` stopped it.
-bool run_encoder(const std::vector<EncoderLayer>& layers,
-                 const std::vector<const AttentionPlan*>& plans, int64_t head_dim, float* x,
-                 EncoderWorkspace& workspace, const LayerObserver& observe, ThreadPool& pool);
+// contexts: one a layer, their plans over the same batch (equal lengths, heads, valid and global
+// tokens); pointers may repeat. Global tokens need post-norm layers. x: [rows, hidden], the
+// embeddings; becomes the output of the last layer. Returns false when `observe` stopped it.
+bool run_encoder(const std::vector<EncoderLayer>& layers, const std::vector<LayerContext>& contexts,
+                 int64_t head_dim, float* x, EncoderWorkspace& workspace,
+                 const LayerObserver& observe, ThreadPool& pool);
 
 }  // namespace longformer

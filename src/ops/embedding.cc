@@ -23,6 +23,11 @@ void embedding(const EmbeddingWeights& weights, int64_t rows, int64_t cols, cons
     const int64_t end = std::min(rows, (task + 1) * kRowsPerTask);
     for (int64_t row = task * kRowsPerTask; row < end; ++row) {
       weights.word.read(ids[row], word);
+      if (weights.position.empty()) {  // nor token types
+        kernels::layer_norm(1, cols, word, weights.norm.gamma.data(), weights.norm.beta.data(),
+                            weights.norm.eps, x + row * cols);
+        continue;
+      }
       weights.position.read(positions[row], position);
       weights.type.read(types[row], type);
       kernels::embedding_layer_norm(cols, word, position, type, weights.norm.gamma.data(),

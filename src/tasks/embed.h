@@ -5,9 +5,9 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "io/documents.h"
 #include "tasks/vectors.h"
 
 namespace longformer::tasks {
@@ -17,21 +17,20 @@ struct EmbeddingRecord {
   std::string file;
   std::optional<std::string> passage;  // its text; none: the whole document
   ByteRange bytes;                     // of the document
-  int64_t line_start = 1;              // counted from 1, both inclusive
-  int64_t line_end = 1;
+  io::Citation citation;
   int64_t tokens = 0;            // of the document or passage, special tokens not counted
   int64_t windows = 1;           // that the encoder read the document (or the passage alone) in
   bool unreadable = false;       // mostly words that the model does not know
-  std::vector<float> embedding;  // [hidden_size], normalised where the model says so
+  std::vector<float> embedding;  // [dimension]
 };
 
 // The vector of a whole text.
-EmbeddingRecord embed_document(TextModel& model, const std::string& file, std::string_view text,
+EmbeddingRecord embed_document(TextModel& model, const io::Document& document,
                                const Hooks& hooks = {});
 
 // The vectors of its passages, in order; passages without a token have none.
-void embed_passages(TextModel& model, const std::string& file, std::string_view text,
-                    Reading reading, const PassageOptions& options, const Hooks& hooks,
+void embed_passages(TextModel& model, const io::Document& document, Reading reading,
+                    const PassageOptions& options, const Hooks& hooks,
                     const std::function<void(EmbeddingRecord)>& visit);
 
 }  // namespace longformer::tasks

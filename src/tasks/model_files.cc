@@ -1,6 +1,7 @@
 #include "tasks/model_files.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -19,88 +20,10 @@ std::optional<std::string> read_if_there(const fs::path& path, uint64_t max_byte
   return io::read_file(path, max_bytes);
 }
 
-// "sentence_transformers.models.Pooling" -> "Pooling"
-std::string last_part(const std::string& type) {
-  const size_t dot = type.rfind('.');
-  return dot == std::string::npos ? type : type.substr(dot + 1);
-}
-
-struct Module {
-  std::string kind;
-  fs::path directory;
-};
-
-// A plain path below the model, never outside.
-fs::path module_directory(const fs::path& root, const io::Config& entry) {
-  const std::string name = entry.string("path", "");
-  const fs::path relative(name);
-  const bool climbs = std::any_of(relative.begin(), relative.end(),
-                                  [](const fs::path& part) { return part == ".."; });
-  if (relative.is_absolute() || climbs) {
-    throw Error(ErrorCode::kInvalidFile, "a module's \"path\" leaves the model directory",
-                entry.place());
-  }
-  return name.empty() ? root : root / relative;
-}
-
-// modules.json: a list of {"type", "path", …}. Empty when the file is absent.
-std::vector<Module> read_modules(const fs::path& root) {
-  const fs::path path = root / "modules.json";
-  if (!io::entry_exists(path)) return {};
-  std::vector<Module> modules;
-  for (const io::Config& entry : io::Config::read_list(path)) {
-    if (!entry.has("type") || !entry.has("path")) {
-      throw Error(ErrorCode::kInvalidFile, "each module needs \"type\" and \"path\"",
-                  entry.place());
-    }
-    modules.push_back({last_part(entry.string("type", "")), module_directory(root, entry)});
-  }
-  return modules;
-}
-
-[[noreturn]] void refuse_mode(const io::Config& config, const std::string& mode) {
-  throw Error(
-      ErrorCode::kUnsupported,
-      "pooling mode " + mode +
-          " is not computed; known: mean, cls, max, of which the caller may choose one instead",
-      config.place());
-}
-
-// "pooling_mode": a name, or a list of one.
-Pooling named_pooling(const io::Config& config) {
-  const std::vector<std::string> names = config.strings("pooling_mode");
-  if (names.size() != 1) refuse_mode(config, "\"pooling_mode\" with several values");
-  const std::optional<Pooling> pooling = pooling_from_name(names[0]);
-  if (!pooling) refuse_mode(config, "\"" + names[0] + "\"");
-  return *pooling;
-}
-
-Pooling read_pooling_mode(const io::Config& config) {
-  if (config.has("pooling_mode")) return named_pooling(config);
-  for (const char* other : {"pooling_mode_mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens",
-                            "pooling_mode_lasttoken"}) {
-    if (config.boolean(other, false)) refuse_mode(config, other);
-  }
-  std::vector<Pooling> chosen;
-  if (config.boolean("pooling_mode_mean_tokens", true)) chosen.push_back(Pooling::kMean);
-  if (config.boolean("pooling_mode_cls_token", false)) chosen.push_back(Pooling::kCls);
-  if (config.boolean("pooling_mode_max_tokens", false)) chosen.push_back(Pooling::kMax);
-  if (chosen.size() != 1)
-    refuse_mode(config, chosen.empty() ? "none" : "with several parts at once");
-  return chosen[0];
-}
-
-void refuse_prompt(const fs::path& directory) {
-  const fs::path path = directory / "config_sentence_transformers.json";
-  if (!io::entry_exists(path)) return;
-  if (io::Config::read(path).has("default_prompt_name")) {
-    throw Error(ErrorCode::kUnsupported,
-                "\"default_prompt_name\": prompts in front of every text are not supported; put "
-                "the prompt into the "
-                "text and remove the field",
-                path.string());
-  }
-}
+// Names under which SentencePiece models are published, in the order in which they are looked for.
+constexpr std::array<const char*, 5> kSentencePieceNames = {
+    "sentencepiece.bpe.model", "spiece.model", "spm.model", "sentencepiece.model",
+    "tokenizer.model"};
 
 // sentence_bert_config.json can ask for lower case before a tokenizer that keeps case.
 void check_lower_case(const fs::path& directory, const text::Tokenizer& tokenizer) {
@@ -126,66 +49,53 @@ void check_sizes(const TextModel& model, const fs::path& directory) {
                     " rows; use the tokenizer files that belong to these weights",
                 directory.string());
   }
-  if (model.pooling.dimension != 0 && model.pooling.dimension != info.hidden_size) {
+  if (model.modules.dimension != 0 && model.modules.dimension != info.hidden_size) {
     throw Error(ErrorCode::kInvalidFile,
-                "the pooling module expects vectors of " + std::to_string(model.pooling.dimension) +
+                "the pooling module expects vectors of " + std::to_string(model.modules.dimension) +
                     " numbers but the encoder gives " + std::to_string(info.hidden_size),
                 directory.string());
   }
   if (model.capacity() < 1) {
-    throw Error(ErrorCode::kInvalidFile,
+    throw Error(model.prompt_tokens > 0 ? ErrorCode::kInvalidArgument : ErrorCode::kInvalidFile,
                 "the model reads " + std::to_string(info.max_tokens) +
-                    " tokens, which leaves no room for text between the special tokens",
+                    " tokens, which leaves no room for text between the special tokens" +
+                    (model.prompt_tokens > 0 ? " and behind the prompt" : ""),
                 directory.string());
   }
 }
 
-}  // namespace
-
-PoolingSettings read_pooling(const fs::path& directory, std::optional<Pooling> chosen) {
-  PoolingSettings settings;
-  if (chosen) settings.pooling = *chosen;
-  settings.transformer = directory;
-  const std::vector<Module> modules = read_modules(directory);
-  bool pooled = false;
-  for (size_t i = 0; i < modules.size(); ++i) {
-    const Module& module = modules[i];
-    if (i == 0 && module.kind == "Transformer") {
-      settings.transformer = module.directory;
-    } else if (i > 0 && !pooled && module.kind == "Pooling") {
-      pooled = true;
-      const io::Config config = io::Config::read(module.directory / "config.json");
-      if (!chosen) settings.pooling = read_pooling_mode(config);
-      const char* key = config.has("word_embedding_dimension") ? "word_embedding_dimension"
-                                                               : "embedding_dimension";
-      settings.dimension = config.integer(key, 0, 1, kMaxHidden);
-    } else if (pooled && module.kind == "Normalize") {
-      settings.normalize = true;
-    } else {
-      throw Error(ErrorCode::kUnsupported,
-                  "module " + std::to_string(i) + " is \"" + module.kind +
-                      "\"; supported: Transformer, then Pooling, then optionally Normalize",
-                  (directory / "modules.json").string());
-    }
-  }
-  settings.stated = pooled || chosen.has_value();
-  refuse_prompt(directory);
-  return settings;
+int64_t count_tokens(const text::Tokenizer& tokenizer, const std::string& text) {
+  if (text.empty()) return 0;
+  return static_cast<int64_t>(tokenizer.encode(text, {.add_special_tokens = false}).size());
 }
+
+}  // namespace
 
 text::Tokenizer load_tokenizer(const fs::path& directory) {
   text::TokenizerFiles files;
   files.place = directory.string();
   files.tokenizer_json = read_if_there(directory / "tokenizer.json", kMaxTokenizerBytes);
   files.vocab_txt = read_if_there(directory / "vocab.txt", kMaxTokenizerBytes);
+  files.vocab_json = read_if_there(directory / "vocab.json", kMaxTokenizerBytes);
+  files.merges_txt = read_if_there(directory / "merges.txt", kMaxTokenizerBytes);
+  for (const char* name : kSentencePieceNames) {
+    if (!files.sentencepiece) {
+      files.sentencepiece = read_if_there(directory / name, kMaxTokenizerBytes);
+    }
+  }
   files.tokenizer_config = read_if_there(directory / "tokenizer_config.json", kMaxJsonBytes);
   files.special_tokens_map = read_if_there(directory / "special_tokens_map.json", kMaxJsonBytes);
   files.added_tokens = read_if_there(directory / "added_tokens.json", kMaxJsonBytes);
-  if (!files.tokenizer_json && !files.vocab_txt) {
+  if (io::entry_exists(directory / "config.json")) {
+    files.model_type = io::Config::read(directory / "config.json").string("model_type", "");
+  }
+  if (!files.tokenizer_json && !files.vocab_txt && !files.vocab_json && !files.sentencepiece) {
     std::error_code error;
     const bool there = fs::is_directory(directory, error);
     throw Error(ErrorCode::kNotFound,
-                there ? "holds no tokenizer: neither tokenizer.json nor vocab.txt"
+                there ? "holds no tokenizer: none of tokenizer.json, vocab.txt, vocab.json with "
+                        "merges.txt, and the SentencePiece models spiece.model, "
+                        "sentencepiece.bpe.model, tokenizer.model"
                       : "there is no such model directory",
                 directory.string());
   }
@@ -193,32 +103,88 @@ text::Tokenizer load_tokenizer(const fs::path& directory) {
 }
 
 bool is_unreadable(const text::Tokenizer& tokenizer, const text::Encoding& tokens) {
-  const auto unknown = std::count(tokens.ids.begin(), tokens.ids.end(), tokenizer.unknown_id());
+  const std::optional<int64_t> id = tokenizer.unknown_id();
+  if (!id) return false;
+  const auto unknown = std::count(tokens.ids.begin(), tokens.ids.end(), *id);
   return unknown > 0 &&
          static_cast<double>(unknown) >= kUnreadableShare * static_cast<double>(tokens.size());
 }
 
+bool TextModel::takes_one_state() const {
+  return std::any_of(modules.pooling.begin(), modules.pooling.end(), tasks::takes_one_state);
+}
+
 int64_t TextModel::capacity() const {
-  return encoder.info().max_tokens - static_cast<int64_t>(prefix.size() + suffix.size());
+  return encoder.info().max_tokens - static_cast<int64_t>(prefix.size() + suffix.size()) -
+         prompt_tokens;
 }
 
 int64_t TextModel::reach() const {
   const std::vector<int64_t>& windows = encoder.info().attention_window;
+  const std::vector<int64_t>& dilation = encoder.info().attention_dilation;
   if (windows.empty()) return capacity();
-  return *std::max_element(windows.begin(), windows.end()) / 2;
+  int64_t reach = 0;
+  for (size_t layer = 0; layer < windows.size(); ++layer) {
+    if (windows[layer] == 0) return capacity();  // full attention
+    const int64_t step = layer < dilation.size() ? dilation[layer] : 1;
+    reach = std::max(reach, windows[layer] / 2 * step);
+  }
+  return std::min(reach, capacity());
 }
 
-TextModel load_text_model(const fs::path& directory, const LoadOptions& options,
-                          std::optional<Pooling> chosen) {
-  PoolingSettings pooling = read_pooling(directory, chosen);
-  const fs::path transformer = pooling.transformer;
-  Encoder encoder = Encoder::load(transformer, options);
+TokenizedText tokenize(const TextModel& model, std::string_view text, TextRole role) {
+  TokenizedText result;
+  const std::string& prompt = model.prompt(role);
+  const text::EncodeSettings settings{.add_special_tokens = false};
+  if (prompt.empty()) {
+    result.tokens = model.tokenizer.encode(text, settings);
+    return result;
+  }
+  text::Encoding all = model.tokenizer.encode(prompt + std::string(text), settings);
+  const int64_t shift = static_cast<int64_t>(prompt.size());
+  size_t own = 0;  // first token of the text
+  while (own < all.size() && all.offsets[own].end <= shift) ++own;
+  const auto from = static_cast<std::ptrdiff_t>(own);
+  result.prompt.assign(all.ids.begin(), all.ids.begin() + from);
+  all.ids.erase(all.ids.begin(), all.ids.begin() + from);
+  all.type_ids.erase(all.type_ids.begin(), all.type_ids.begin() + from);
+  all.offsets.erase(all.offsets.begin(), all.offsets.begin() + from);
+  all.sequence.erase(all.sequence.begin(), all.sequence.begin() + from);
+  all.words.clear();
+  for (text::Offset& offset : all.offsets) {
+    offset.begin = std::max<int64_t>(0, offset.begin - shift);
+    offset.end = std::max<int64_t>(0, offset.end - shift);
+  }
+  result.tokens = std::move(all);
+  if (!model.modules.include_prompt) {
+    const int64_t counted = count_tokens(model.tokenizer, prompt);
+    result.not_pooled = std::clamp<int64_t>(counted - static_cast<int64_t>(own), 0,
+                                            static_cast<int64_t>(result.tokens.size()));
+  }
+  return result;
+}
+
+TextModel load_text_model(const fs::path& directory, const TextModelOptions& options) {
+  SentenceModules modules = read_sentence_modules(directory, options.pooling);
+  const Prompts prompts = read_prompts(directory);
+  const fs::path transformer = modules.transformer;
+  Encoder encoder = Encoder::load(transformer, options.load);
   text::Tokenizer tokenizer = load_tokenizer(transformer);
   check_lower_case(transformer, tokenizer);
+  const int64_t pooled = encoder.info().hidden_size * static_cast<int64_t>(modules.pooling.size());
+  VectorHead head = VectorHead::load(modules.head, pooled);
   std::vector<int64_t> prefix = tokenizer.special_prefix();
   std::vector<int64_t> suffix = tokenizer.special_suffix();
-  TextModel model{std::move(encoder), std::move(tokenizer), std::move(pooling), std::move(prefix),
-                  std::move(suffix)};
+  TextModel model{std::move(encoder),
+                  std::move(tokenizer),
+                  std::move(modules),
+                  std::move(head),
+                  std::move(prefix),
+                  std::move(suffix),
+                  resolve_prompt(prompts, TextRole::kQuery, options.query_prompt),
+                  resolve_prompt(prompts, TextRole::kDocument, options.document_prompt)};
+  model.prompt_tokens = std::max(count_tokens(model.tokenizer, model.query_prompt),
+                                 count_tokens(model.tokenizer, model.document_prompt));
   check_sizes(model, directory);
   return model;
 }

@@ -1,34 +1,20 @@
-// What a directory must hold to turn text into vectors: an encoder, its tokenizer and the way its
-// states are pooled.
+// What a directory must hold to turn text into vectors: an encoder, its tokenizer, and the modules
+// and prompts that go with them.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "longformer/encoder.h"
-#include "tasks/pooling.h"
+#include "tasks/sentence_modules.h"
+#include "tasks/vector_head.h"
 #include "text/tokenizer.h"
 
 namespace longformer::tasks {
-
-// What modules.json and the pooling module's config.json say. Without modules.json: the mean, not
-// normalised.
-struct PoolingSettings {
-  Pooling pooling = Pooling::kMean;
-  bool normalize = false;  // the model ends with a Normalize module
-  bool stated = false;     // the files or the caller say so; otherwise `pooling` is an assumption
-  int64_t dimension = 0;   // of the vectors, where the files say it
-  std::filesystem::path transformer;  // directory of the encoder and the tokenizer
-};
-
-// Throws kUnsupported naming a module or pooling mode that is not computed here (Dense, weighted
-// mean, several modes at once, a default prompt), kInvalidFile for broken files. `chosen` wins over
-// the pooling module, whatever it says.
-PoolingSettings read_pooling(const std::filesystem::path& directory,
-                             std::optional<Pooling> chosen = std::nullopt);
 
 // The tokenizer files of `directory`. Throws kNotFound naming them when there is none. Lengths that
 // they carry (model_max_length, max_seq_length, truncation, padding) have no effect: a model reads
@@ -40,23 +26,55 @@ text::Tokenizer load_tokenizer(const std::filesystem::path& directory);
 inline constexpr double kUnreadableShare = 0.2;
 bool is_unreadable(const text::Tokenizer& tokenizer, const text::Encoding& tokens);
 
+struct TextModelOptions {
+  LoadOptions load;
+  std::optional<Pooling> pooling;
+  // As resolve_prompt() takes them; nothing: what the model's files say.
+  std::optional<std::string> query_prompt;
+  std::optional<std::string> document_prompt;
+};
+
 struct TextModel {
   Encoder encoder;
   text::Tokenizer tokenizer;
-  PoolingSettings pooling;
+  SentenceModules modules;
+  VectorHead head;
   std::vector<int64_t> prefix;  // special tokens before and after a text
   std::vector<int64_t> suffix;
+  std::string query_prompt;
+  std::string document_prompt;
+  int64_t prompt_tokens = 0;  // of the longer of the two
 
+  // Numbers of a token state, and of the vector of a text.
   int64_t hidden_size() const { return encoder.info().hidden_size; }
-  // Tokens of text that one pass reads, special tokens not counted.
+  int64_t dimension() const { return head.output_size(); }
+  bool normalized() const { return head.normalizes(); }
+  // Some mode takes the first or last state, which a passage inside a document lacks.
+  bool takes_one_state() const;
+  // Tokens of text that one pass reads, special tokens and prompt not counted.
   int64_t capacity() const;
   // Furthest token on one side that a token attends to; the whole capacity for full attention.
   int64_t reach() const;
+  const std::string& prompt(TextRole role) const {
+    return role == TextRole::kQuery ? query_prompt : document_prompt;
+  }
 };
 
-// Throws what Encoder::load and load_tokenizer throw; kInvalidFile when the tokenizer has an id
-// that the embedding table lacks, or the files disagree about the size of a vector.
-TextModel load_text_model(const std::filesystem::path& directory, const LoadOptions& options = {},
-                          std::optional<Pooling> pooling = std::nullopt);
+// A text as the encoder reads it: the tokens of its prompt, then its own. Tokenized in one piece,
+// as the reference does; a token that begins in the prompt and ends in the text is the text's.
+struct TokenizedText {
+  std::vector<int64_t> prompt;
+  text::Encoding tokens;  // without special tokens; offsets are bytes of the text
+  // Tokens of the text that a model with include_prompt = false leaves out of the pooling all the
+  // same: the reference counts the prompt's tokens by themselves.
+  int64_t not_pooled = 0;
+};
+TokenizedText tokenize(const TextModel& model, std::string_view text, TextRole role);
+
+// Throws what Encoder::load, load_tokenizer, read_sentence_modules and VectorHead::load throw;
+// kInvalidFile when the tokenizer has an id that the embedding table lacks, or the files disagree
+// about the size of a vector; kInvalidArgument for a prompt that leaves no room for text.
+TextModel load_text_model(const std::filesystem::path& directory,
+                          const TextModelOptions& options = {});
 
 }  // namespace longformer::tasks

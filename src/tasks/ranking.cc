@@ -6,21 +6,24 @@
 
 namespace longformer::tasks {
 
-bool ranks_before(const SearchResult& a, const SearchResult& b) {
-  if (a.score != b.score) return a.score > b.score;
-  return std::tie(a.file, a.line_start, a.byte_start) <
-         std::tie(b.file, b.line_start, b.byte_start);
+bool ranks_before(const Candidate& a, const Candidate& b) {
+  return std::tie(b.verbatim, b.score, a.file, a.passage) <
+         std::tie(a.verbatim, a.score, b.file, b.passage);
 }
 
-bool Ranking::would_enter(double score) const {
-  return results_.size() < limit_ || (limit_ > 0 && score >= results_.back().score);
+void Ranking::add(const Candidate& candidate) {
+  if (heap_.size() == limit_) {
+    if (limit_ == 0 || !ranks_before(candidate, heap_.front())) return;
+    std::pop_heap(heap_.begin(), heap_.end(), ranks_before);
+    heap_.pop_back();
+  }
+  heap_.push_back(candidate);
+  std::push_heap(heap_.begin(), heap_.end(), ranks_before);
 }
 
-void Ranking::add(SearchResult result) {
-  if (!would_enter(result.score)) return;
-  const auto place = std::upper_bound(results_.begin(), results_.end(), result, ranks_before);
-  results_.insert(place, std::move(result));
-  if (results_.size() > limit_) results_.pop_back();
+std::vector<Candidate> Ranking::take() {
+  std::sort(heap_.begin(), heap_.end(), ranks_before);
+  return std::exchange(heap_, {});
 }
 
 }  // namespace longformer::tasks

@@ -1,30 +1,20 @@
-// Passages of long documents, ranked by how much they are like a query.
+// Passages of long documents, ranked by how much they are like a query. The documents are read for
+// this one query; index_search.h searches what was read before.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "io/documents.h"
+#include "tasks/collection.h"
 #include "tasks/ranking.h"
-#include "tasks/vectors.h"
+#include "tasks/words.h"
 
 namespace longformer::tasks {
 
-// What a passage's score is made of; always the cosine between the query, read alone, and the
-// passage.
-enum class Context {
-  kPassage,   // the passage read alone
-  kDocument,  // the passage inside its document (late chunking)
-  kBoth,      // the mean of the two
-};
-std::string_view context_name(Context context) noexcept;  // "passage", "document", "both"
-std::optional<Context> context_from_name(std::string_view name) noexcept;
-
-inline constexpr Context kDefaultContext = Context::kDocument;
 inline constexpr int64_t kDefaultTop = 5;
 
 struct SearchProgress {
@@ -34,10 +24,12 @@ struct SearchProgress {
 };
 
 struct SearchOptions {
-  Context context = kDefaultContext;
+  Context context = Context::kDocument;
   int64_t top = kDefaultTop;  // at least 1
   double min_score = -1;      // results below it are left out
+  double words_weight = kDefaultWordsWeight;
   PassageOptions passages;
+  io::ReadOptions read;
   std::function<void(const SearchProgress&)> progress;
   std::function<bool()> cancelled;
 };
@@ -55,7 +47,9 @@ struct SearchSummary {
   std::vector<io::SkippedFile> skipped;
 };
 
-// One query over any number of documents; only the best passages are kept in memory.
+// One query over any number of documents. The rank of a passage depends on the words of all of
+// them, so passages are kept until the end: their texts in a database that spills to a temporary
+// file, three numbers each in memory.
 class Search {
  public:
   // Throws kInvalidArgument for a query without words, `top` below 1, or a passage budget that the
@@ -64,29 +58,49 @@ class Search {
 
   // Reads one document; throws kCancelled.
   void add(const std::string& name, std::string_view text);
+  // The same for a document with marks, or for the next part of one.
+  void add(const io::Document& document);
   // Reads files one after the other; one that cannot be read is skipped and reported.
   void add_files(const std::vector<std::string>& names);
 
   const SearchSummary& summary() const { return summary_; }
-  const std::vector<SearchResult>& results() const { return ranking_.results(); }  // best first
+  std::vector<SearchResult> results() const;  // best first
 
  private:
-  // Scores of one document, by passage and by sentence; -infinity where nothing was read.
+  struct Hit {
+    double cosine = 0;
+    ByteRange sentence;  // the best one, bytes of the passage
+  };
+  struct File {
+    std::string name;
+    std::string kind;
+    int64_t first = 0;  // hit
+    int64_t hits = 0;
+  };
   struct Scores {
-    std::vector<double> passages;
+    std::vector<double> passages;  // -infinity where nothing was read
     std::vector<double> sentences;
   };
-  Scores score(const PreparedDocument& document, Reading reading, const Hooks& hooks);
-  void rank(const std::string& name, std::string_view text, const PreparedDocument& document,
-            const Scores& scores);
+  // Takes away what an unfinished file has left.
+  void forget(const File& file);
+  Scores score(const PreparedDocument& document, Reading reading, const Hooks& hooks,
+               int64_t& windows);
+  Scores score_context(const PreparedDocument& document, const Hooks& hooks, int64_t& windows);
+  void keep(const io::Document& document, const PreparedDocument& prepared, const Scores& scores);
 
   TextModel& model_;
   SearchOptions options_;
-  std::vector<float> query_;
-  Ranking ranking_;
+  QueryTerms terms_;
+  QueryVector query_;
+  io::Collection collection_;
+  std::vector<File> files_;
+  std::vector<Hit> hits_;
   SearchSummary summary_;
   double share_done_ = 0;      // of the work before the current document
   double share_document_ = 1;  // of the current document
 };
+
+// "passage tokens", "top": what both kinds of search check.
+void check_top(int64_t top);
 
 }  // namespace longformer::tasks

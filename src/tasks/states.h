@@ -26,6 +26,7 @@ struct WindowStates {
   int64_t index = 0;
   int64_t count = 0;              // windows of the document
   std::span<const float> prefix;  // special tokens before the text
+  std::span<const float> prompt;  // tokens of the prompt, which every window repeats
   std::span<const float> kept;    // the tokens [window.keep_begin, window.keep_end)
   std::span<const float> suffix;
 };
@@ -33,21 +34,22 @@ struct WindowStates {
 // Reads the whole document and visits its windows in order, so that the kept tokens come in order,
 // each once. Returns the number of windows. A document without tokens is one window of special
 // tokens, or none where the model adds no special tokens. Memory does not grow with the document.
-int64_t read_windows(TextModel& model, std::span<const int64_t> ids, const Hooks& hooks,
+int64_t read_windows(TextModel& model, const TokenizedText& text, const Hooks& hooks,
                      const std::function<void(const WindowStates&)>& visit);
 
-// What one passage gives: `all` with special tokens, `own` without.
+// What one passage gives.
 struct PassageStates {
   int64_t passage = 0;
-  std::span<const float> all;
+  std::span<const float> prefix;  // special tokens
+  std::span<const float> prompt;
   std::span<const float> own;
+  std::span<const float> suffix;
 };
 
-// Reads each passage as a text of its own and visits them in order; those without tokens are left
-// out. `ids` are the document's. Throws kInvalidArgument when a passage is longer than the model
-// reads.
-void read_passages(TextModel& model, std::span<const int64_t> ids,
-                   std::span<const Passage> passages, const Hooks& hooks,
-                   const std::function<void(const PassageStates&)>& visit);
+// Reads each passage as a text of its own, behind the prompt, and visits them in order; those
+// without tokens are left out. `text` is the document. Throws kInvalidArgument when a passage is
+// longer than the model reads.
+void read_passages(TextModel& model, const TokenizedText& text, std::span<const Passage> passages,
+                   const Hooks& hooks, const std::function<void(const PassageStates&)>& visit);
 
 }  // namespace longformer::tasks

@@ -16,7 +16,7 @@ namespace longformer::tasks {
 
 // A text cut into tokens and passages.
 struct PreparedDocument {
-  text::Encoding tokens;  // without special tokens
+  TokenizedText text;
   Segmentation segmentation;
 };
 // Throws kInvalidArgument for a passage budget below kMinPassageTokens or above what the model
@@ -29,16 +29,16 @@ PreparedDocument prepare(const TextModel& model, std::string_view text,
                          const PassageOptions& options);
 
 struct DocumentVector {
-  std::vector<float> values;  // [hidden_size]
+  std::vector<float> values;  // [dimension]
   int64_t windows = 1;
 };
 
 // The vector of a whole text. In one window: what the sentence-embedding reference computes,
-// special tokens included. In several: every token counts once (from the window in whose middle it
-// lies), with the special tokens before the first window and after the last; under cls, the mean of
-// the windows' first states, weighted by the tokens kept of each. Normalised where the model says
-// so.
-DocumentVector document_vector(TextModel& model, std::span<const int64_t> ids,
+// special tokens and prompt included. In several: every token counts once (from the window in whose
+// middle it lies), with the special tokens and the prompt before the first window and the special
+// tokens after the last; under cls and lasttoken, the mean of the windows' first or last states,
+// weighted by the tokens kept of each. Then the modules behind the pooling.
+DocumentVector document_vector(TextModel& model, const TokenizedText& text,
                                const Hooks& hooks = {});
 
 // Where a passage gets its context from.
@@ -50,14 +50,15 @@ enum class Reading {
 
 struct PassageVectors {
   int64_t passage = 0;
-  std::span<const float> values;  // [hidden_size], normalised where the model says so
-  std::span<const float>
-      sentences;  // [sentences of the passage, hidden_size], from the passage's own token states
+  std::span<const float> values;  // [dimension]
+  // [sentences of the passage, dimension], from the passage's own token states.
+  std::span<const float> sentences;
   int64_t windows = 1;  // that the document was read in
 };
 
-// Visits the passages in order; one without tokens is left out. A cls model has no first state
-// inside a document and none for a sentence: the mean serves there.
+// Visits the passages in order; one without tokens is left out. A passage inside a document and a
+// sentence have no first and no last state of their own: for cls and lasttoken the mean serves
+// there.
 void passage_vectors(TextModel& model, const PreparedDocument& document, Reading reading,
                      const Hooks& hooks, const std::function<void(const PassageVectors&)>& visit);
 

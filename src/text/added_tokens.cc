@@ -43,20 +43,29 @@ size_t space_after(std::string_view text, size_t at) {
   return at;
 }
 
-Trie make_trie(const std::vector<AddedTokenMatcher::Pattern>& patterns) {
+// Beyond this length of a token, in bytes, a walk for every byte of the text is too slow.
+constexpr size_t kLongPattern = 64;
+
+std::vector<std::pair<std::string_view, int32_t>> places_of(
+    const std::vector<AddedTokenMatcher::Pattern>& patterns) {
   std::vector<std::pair<std::string_view, int32_t>> entries;
   entries.reserve(patterns.size());
   for (size_t i = 0; i < patterns.size(); ++i) {
     entries.emplace_back(patterns[i].text, static_cast<int32_t>(i));
   }
-  return Trie(std::move(entries));
+  return entries;
 }
 
 }  // namespace
 
 AddedTokenMatcher::AddedTokenMatcher(std::vector<Pattern> patterns)
-    : patterns_(std::move(patterns)), trie_(make_trie(patterns_)) {
-  for (const Pattern& p : patterns_) starts_[static_cast<uint8_t>(p.text[0])] = true;
+    : patterns_(std::move(patterns)), trie_(places_of(patterns_)) {
+  bool any_long = false;
+  for (const Pattern& p : patterns_) {
+    starts_[static_cast<uint8_t>(p.text[0])] = true;
+    any_long = any_long || p.text.size() > kLongPattern;
+  }
+  if (any_long) long_patterns_.emplace(places_of(patterns_));
 }
 
 size_t AddedTokenMatcher::find_first_byte(std::string_view text, size_t at) const {
@@ -73,8 +82,11 @@ void AddedTokenMatcher::split(std::string_view text, std::vector<Split>& out) co
   size_t run_begin =
       0;  // white space measured last, so that overlapping matches do not measure it again
   size_t run_end = 0;
+  std::vector<uint32_t> places;
+  if (long_patterns_) long_patterns_->find(text, places);
   for (size_t at = 0; !patterns_.empty() && (at = find_first_byte(text, at)) < text.size();) {
-    const Trie::Match match = trie_.longest(Trie::kRoot, text.substr(at));
+    const Trie::Match match = long_patterns_ ? long_patterns_->match(places[at])
+                                             : trie_.longest(Trie::kRoot, text.substr(at));
     if (match.value == Trie::kNoValue) {
       ++at;
       continue;

@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "text/longest_match.h"
 #include "text/normalizer.h"
 #include "text/trie.h"
 
@@ -54,7 +56,8 @@ class AddedTokenMatcher {
   size_t find_first_byte(std::string_view text, size_t at) const;
 
   std::vector<Pattern> patterns_;
-  Trie trie_;  // to places in patterns_
+  Trie trie_;                                  // to places in patterns_
+  std::optional<LongestMatch> long_patterns_;  // the same, where walks could be long
   bool starts_[256] = {};
 };
 

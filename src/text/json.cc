@@ -13,8 +13,9 @@ namespace {
 // Builds the DOM from the parser's events; keeps the first fault with its place.
 class Builder : public nlohmann::json_sax<Json> {
  public:
-  Builder(Vocabulary* vocabulary, std::string place)
-      : vocabulary_(vocabulary), place_(std::move(place)) {}
+  // `where` are the keys on the way to the object that fills the vocabulary.
+  Builder(Vocabulary* vocabulary, std::vector<std::string> where, std::string place)
+      : vocabulary_(vocabulary), where_(std::move(where)), place_(std::move(place)) {}
 
   Json take() { return std::move(root_); }
   [[noreturn]] void fail(const std::string& message) const {
@@ -35,8 +36,7 @@ class Builder : public nlohmann::json_sax<Json> {
   bool binary(binary_t&) override { return false; }
 
   bool start_object(std::size_t) override {
-    if (vocabulary_ != nullptr && stack_.size() == 2 && keys_[0] == "model" &&
-        keys_[1] == "vocab" && !in_vocabulary_) {
+    if (vocabulary_ != nullptr && !in_vocabulary_ && keys_ == where_) {
       in_vocabulary_ = true;
       return true;
     }
@@ -121,6 +121,7 @@ class Builder : public nlohmann::json_sax<Json> {
   }
 
   Vocabulary* vocabulary_;
+  std::vector<std::string> where_;
   std::string place_;
   size_t values_ = 0;
   Json root_;
@@ -130,10 +131,7 @@ class Builder : public nlohmann::json_sax<Json> {
   bool in_vocabulary_ = false;
 };
 
-}  // namespace
-
-Json parse_json(std::string_view text, uint64_t max_bytes, const std::string& place,
-                Vocabulary* vocabulary) {
+Json parse(std::string_view text, uint64_t max_bytes, Builder builder, const std::string& place) {
   if (text.size() > max_bytes) {
     throw Error(ErrorCode::kInvalidFile,
                 "larger than the limit of " + std::to_string(max_bytes) + " bytes", place);
@@ -143,9 +141,23 @@ Json parse_json(std::string_view text, uint64_t max_bytes, const std::string& pl
     throw Error(ErrorCode::kInvalidFile,
                 "not valid JSON: a NUL byte at byte " + std::to_string(nul), place);
   }
-  Builder builder(vocabulary, place);
   if (!Json::sax_parse(text, &builder)) builder.fail("not valid JSON");
   return builder.take();
+}
+
+}  // namespace
+
+Json parse_json(std::string_view text, uint64_t max_bytes, const std::string& place,
+                Vocabulary* vocabulary) {
+  return parse(text, max_bytes, Builder(vocabulary, {"model", "vocab"}, place), place);
+}
+
+Vocabulary parse_vocabulary(std::string_view text, uint64_t max_bytes, const std::string& place) {
+  Vocabulary vocabulary;
+  if (!parse(text, max_bytes, Builder(&vocabulary, {}, place), place).is_null()) {
+    throw Error(ErrorCode::kInvalidFile, "must be an object of tokens and their ids", place);
+  }
+  return vocabulary;
 }
 
 JsonObject::JsonObject(const Json& json, std::string name, std::string place)

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "text/wordpiece.h"
+#include "text/piece.h"
 
 namespace longformer::text {
 
@@ -18,6 +18,9 @@ using Json = nlohmann::json;
 // `place` with the byte offset.
 Json parse_json(std::string_view text, uint64_t max_bytes, const std::string& place,
                 Vocabulary* vocabulary = nullptr);
+
+// A document that is such an object itself.
+Vocabulary parse_vocabulary(std::string_view text, uint64_t max_bytes, const std::string& place);
 
 // Members of an object, with kInvalidFile at `place` that names the member where it is absent or of
 // another type. Strings longer than kMaxTokenBytes are refused.

@@ -29,6 +29,18 @@ PostTemplate PostTemplate::bert(int64_t cls, int64_t sep) {
   return {{begin, first, middle}, {begin, first, middle, second, end}};
 }
 
+PostTemplate PostTemplate::roberta(int64_t cls, int64_t sep) {
+  const TemplatePiece begin = {Kind::kSpecial, {cls}, 0};
+  const TemplatePiece end = {Kind::kSpecial, {sep}, 0};
+  const TemplatePiece first = {Kind::kFirst, {}, 0};
+  const TemplatePiece second = {Kind::kSecond, {}, 0};
+  return {{begin, first, end}, {begin, first, end, end, second, end}};
+}
+
+bool PostTemplate::takes_pairs() const {
+  return count(pair, Kind::kFirst) > 0 && count(pair, Kind::kSecond) > 0;
+}
+
 void check_template(const PostTemplate& post, int64_t vocabulary_size, const std::string& place) {
   if (count(post.single, Kind::kFirst) == 0 || count(post.single, Kind::kSecond) != 0) {
     throw Error(ErrorCode::kInvalidFile, "the template for one text must use A and not B", place);

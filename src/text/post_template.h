@@ -22,6 +22,10 @@ struct PostTemplate {
   static PostTemplate bare();
   // [CLS] A [SEP] and [CLS] A [SEP] B [SEP], types 0 and 1.
   static PostTemplate bert(int64_t cls, int64_t sep);
+  // <s> A </s> and <s> A </s></s> B </s>, all types 0.
+  static PostTemplate roberta(int64_t cls, int64_t sep);
+
+  bool takes_pairs() const;  // the template for two texts uses both
 };
 
 // Throws at `place` for templates that lose or repeat a text (kInvalidFile, kUnsupported), or whose

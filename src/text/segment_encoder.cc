@@ -4,47 +4,34 @@
 #include <string>
 
 #include "text/unicode_tables.h"
-#include "text/utf8.h"
 
 namespace longformer::text {
-
-// Buffers of one call, reused from word to word.
-struct SegmentEncoder::Scratch {
-  Characters characters;
-  std::vector<WordRange> words;
-  std::vector<WordPiece::Piece> pieces;
-  std::string bytes;              // of a word, or of normalised text
-  std::vector<uint32_t> sources;  // index of the character that each of `bytes` belongs to
-  std::vector<Split> splits;
-
-  void append_bytes(size_t index) {
-    utf8::append(characters[index].code, bytes);
-    sources.resize(bytes.size(), static_cast<uint32_t>(index));
-  }
-  void clear_bytes() {
-    bytes.clear();
-    sources.clear();
-  }
-};
-
 namespace {
 
-void append(int32_t id, size_t begin, size_t end, Encoding& out) {
+void append(int32_t id, const Offset& offset, int32_t word, Encoding& out) {
   out.ids.push_back(id);
-  out.offsets.push_back({static_cast<int64_t>(begin), static_cast<int64_t>(end)});
+  out.offsets.push_back(offset);
+  out.words.push_back(word);
+}
+
+Offset offset_of(size_t begin, size_t end) {
+  return {static_cast<int64_t>(begin), static_cast<int64_t>(end)};
 }
 
 }  // namespace
 
 SegmentEncoder::SegmentEncoder(const AddedTokens& added, const Normalizer& normalizer,
-                               PreTokenizer pretokenizer, const WordPiece& model)
+                               const PreTokenizer& pretokenizer, const Model& model)
     : added_(added),
       normalizer_(normalizer),
       pretokenizer_(pretokenizer),
       model_(model),
-      ascii_runs_(pretokenizer == PreTokenizer::kBert && added.normalized().empty()) {
+      byte_model_(pretokenizer.ends_with_bytes() ? model.byte_level() : nullptr),
+      ascii_runs_(pretokenizer.is_bert() && added.normalized().empty() &&
+                  normalizer.is_local_for_ascii()) {
   std::fill(std::begin(kinds_), std::end(kinds_), AsciiKind::kOther);
   std::fill(std::begin(mapped_), std::end(mapped_), '\0');
+  if (!ascii_runs_) return;
   for (char32_t c = 0; c < 128; ++c) {
     const std::string form = normalizer.apply_to(std::string(1, static_cast<char>(c)));
     if (form.size() != 1) continue;
@@ -56,27 +43,28 @@ SegmentEncoder::SegmentEncoder(const AddedTokens& added, const Normalizer& norma
   }
 }
 
-void SegmentEncoder::encode(std::string_view text, Encoding& out) const {
-  Scratch scratch;
-  const auto encode_plain = [&](std::string_view part, size_t offset) {
-    if (ascii_runs_) {
-      encode_ascii_runs(part, offset, scratch, out);
-    } else {
-      encode_general(part, offset, scratch, out);
-    }
-  };
+void SegmentEncoder::encode(std::string_view text, Scratch& scratch, Encoding& out) const {
+  scratch.next_word = 0;
   if (added_.raw().empty()) {
-    encode_plain(text, 0);
+    encode_plain(text, 0, scratch, out);
     return;
   }
-  std::vector<Split> splits;
-  added_.raw().split(text, splits);
-  for (const Split& split : splits) {
+  added_.raw().split(text, scratch.raw_splits);
+  for (const Split& split : scratch.raw_splits) {
     if (split.id >= 0) {
-      append(split.id, split.begin, split.end, out);
+      append(split.id, offset_of(split.begin, split.end), scratch.next_word++, out);
     } else {
-      encode_plain(text.substr(split.begin, split.end - split.begin), split.begin);
+      encode_plain(text.substr(split.begin, split.end - split.begin), split.begin, scratch, out);
     }
+  }
+}
+
+void SegmentEncoder::encode_plain(std::string_view text, size_t offset, Scratch& scratch,
+                                  Encoding& out) const {
+  if (ascii_runs_) {
+    encode_ascii_runs(text, offset, scratch, out);
+  } else {
+    encode_general(text, offset, scratch, out);
   }
 }
 
@@ -109,69 +97,57 @@ void SegmentEncoder::encode_ascii_runs(std::string_view text, size_t offset, Scr
 
 void SegmentEncoder::encode_ascii_word(std::string_view word, size_t offset, Scratch& scratch,
                                        Encoding& out) const {
-  if (word.size() > model_.max_characters()) {
-    append(model_.unknown_id(), offset, offset + word.size(), out);
-    return;
-  }
-  scratch.bytes.resize(word.size());
+  scratch.word.resize(word.size());
   for (size_t i = 0; i < word.size(); ++i) {
-    scratch.bytes[i] = mapped_[static_cast<uint8_t>(word[i])];
+    scratch.word[i] = mapped_[static_cast<uint8_t>(word[i])];
   }
-  model_.encode(scratch.bytes, scratch.pieces);
-  for (const WordPiece::Piece& piece : scratch.pieces) {
-    append(piece.id, offset + piece.begin, offset + piece.end, out);
+  model_.encode(scratch.word, scratch.pieces, scratch.model);
+  for (const Piece& piece : scratch.pieces) {
+    append(piece.id, offset_of(offset + piece.begin, offset + piece.end), scratch.next_word, out);
   }
+  ++scratch.next_word;
 }
 
 void SegmentEncoder::encode_general(std::string_view text, size_t offset, Scratch& scratch,
                                     Encoding& out) const {
-  scratch.characters.clear();
-  append_characters(text, 0, scratch.characters);
-  normalizer_.apply(scratch.characters);
+  scratch.text.set_original(text, offset);
+  if (!normalizer_.empty()) {
+    normalizer_.apply(scratch.text.edit_characters());
+    scratch.text.characters_changed();
+  }
   if (added_.normalized().empty()) {
-    encode_words(0, scratch.characters.size(), offset, scratch, out);
+    encode_words(scratch.text, scratch, out);
   } else {
-    split_normalized(offset, scratch, out);
+    split_normalized(scratch, out);
   }
 }
 
-void SegmentEncoder::split_normalized(size_t offset, Scratch& scratch, Encoding& out) const {
-  const Characters& characters = scratch.characters;
-  scratch.clear_bytes();
-  for (size_t i = 0; i < characters.size(); ++i) scratch.append_bytes(i);
-  std::vector<Split> splits;
-  added_.normalized().split(scratch.bytes, splits);
-  for (Split& split : splits) {  // from bytes to characters; `end` stays behind the last one
-    split.begin = scratch.sources[split.begin];
-    split.end = size_t{scratch.sources[split.end - 1]} + 1;
-  }
-  for (const Split& split : splits) {
+void SegmentEncoder::split_normalized(Scratch& scratch, Encoding& out) const {
+  added_.normalized().split(scratch.text.text(), scratch.splits);
+  for (const Split& split : scratch.splits) {
     if (split.id >= 0) {
-      append(split.id, offset + characters[split.begin].begin,
-             offset + characters[split.end - 1].end, out);
+      append(split.id, scratch.text.original(split.begin, split.end), scratch.next_word++, out);
     } else {
-      encode_words(split.begin, split.end, offset, scratch, out);
+      scratch.part.set_part(scratch.text, split.begin, split.end);
+      encode_words(scratch.part, scratch, out);
     }
   }
 }
 
-void SegmentEncoder::encode_words(size_t begin, size_t end, size_t offset, Scratch& scratch,
-                                  Encoding& out) const {
-  const Characters& characters = scratch.characters;
-  split_words(pretokenizer_, characters, begin, end, scratch.words);
+void SegmentEncoder::encode_words(AlignedText& text, Scratch& scratch, Encoding& out) const {
+  pretokenizer_.apply(text, scratch.words, spells_bytes());
   for (const WordRange& word : scratch.words) {
-    if (word.end - word.begin > model_.max_characters()) {
-      append(model_.unknown_id(), offset + characters[word.begin].begin,
-             offset + characters[word.end - 1].end, out);
-      continue;
+    const std::string_view bytes = text.text().substr(word.begin, word.end - word.begin);
+    if (byte_model_ != nullptr) {
+      byte_model_->encode_bytes(bytes, scratch.pieces, scratch.model.bpe);
+    } else {
+      model_.encode(bytes, scratch.pieces, scratch.model);
     }
-    scratch.clear_bytes();
-    for (size_t i = word.begin; i < word.end; ++i) scratch.append_bytes(i);
-    model_.encode(scratch.bytes, scratch.pieces);
-    for (const WordPiece::Piece& piece : scratch.pieces) {
-      append(piece.id, offset + characters[scratch.sources[piece.begin]].begin,
-             offset + characters[scratch.sources[piece.end - 1]].end, out);
+    for (const Piece& piece : scratch.pieces) {
+      append(piece.id, text.original(word.begin + piece.begin, word.begin + piece.end),
+             scratch.next_word, out);
     }
+    ++scratch.next_word;
   }
 }
 

@@ -1,49 +1,68 @@
-// One text through all stages but the template: added tokens, normaliser, pre-tokeniser, model.
+// One text through all stages but the last: added tokens, normaliser, pre-tokeniser, model.
 //
-// Runs of plain ASCII between white space and punctuation take a short way that computes no
-// alignment; everything else goes character by character. Both give the same result: no step of a
-// normaliser acts across ASCII white space or punctuation.
+// Text that the normaliser leaves alone is never copied. With the BERT pre-tokeniser, runs of plain
+// ASCII between white space and punctuation take a short way that computes no alignment. Both give
+// what the general way gives: on the short way no step of the normaliser acts across ASCII
+// characters.
 #pragma once
 
 #include <string_view>
 #include <vector>
 
 #include "text/added_tokens.h"
+#include "text/aligned_text.h"
+#include "text/model.h"
 #include "text/normalizer.h"
 #include "text/pretokenizer.h"
 #include "text/tokenizer.h"
-#include "text/wordpiece.h"
 
 namespace longformer::text {
 
 class SegmentEncoder {
  public:
-  // Keeps references.
-  SegmentEncoder(const AddedTokens& added, const Normalizer& normalizer, PreTokenizer pretokenizer,
-                 const WordPiece& model);
+  // Buffers of one call, reused from text to text.
+  struct Scratch {
+    AlignedText text;
+    AlignedText part;  // of `text`, between added tokens
+    std::vector<WordRange> words;
+    std::vector<Piece> pieces;
+    std::vector<Split> raw_splits;
+    std::vector<Split> splits;
+    std::string word;
+    Model::Scratch model;
+    int32_t next_word = 0;
+  };
 
-  // Appends ids and offsets of valid UTF-8 shorter than 4 GiB.
-  void encode(std::string_view text, Encoding& out) const;
+  // Keeps references.
+  SegmentEncoder(const AddedTokens& added, const Normalizer& normalizer,
+                 const PreTokenizer& pretokenizer, const Model& model);
+
+  // Whether words are read as bytes, so that no text is unknown.
+  bool spells_bytes() const { return byte_model_ != nullptr; }
+
+  // Appends ids, offsets and word numbers (from 0) of valid UTF-8 shorter than 4 GiB.
+  void encode(std::string_view text, Scratch& scratch, Encoding& out) const;
 
  private:
   enum class AsciiKind : uint8_t { kWord, kSpace, kPunctuation, kOther };
-  struct Scratch;
 
+  void encode_plain(std::string_view text, size_t offset, Scratch& scratch, Encoding& out) const;
   void encode_ascii_runs(std::string_view text, size_t offset, Scratch& scratch,
                          Encoding& out) const;
   void encode_ascii_word(std::string_view word, size_t offset, Scratch& scratch,
                          Encoding& out) const;
   void encode_general(std::string_view text, size_t offset, Scratch& scratch, Encoding& out) const;
-  void encode_words(size_t begin, size_t end, size_t offset, Scratch& scratch, Encoding& out) const;
-  void split_normalized(size_t offset, Scratch& scratch, Encoding& out) const;
+  void split_normalized(Scratch& scratch, Encoding& out) const;
+  void encode_words(AlignedText& text, Scratch& scratch, Encoding& out) const;
 
   const AddedTokens& added_;
   const Normalizer& normalizer_;
-  PreTokenizer pretokenizer_;
-  const WordPiece& model_;
-  bool ascii_runs_;       // the short way exists
-  AsciiKind kinds_[256];  // of bytes; kOther: not ASCII, or dropped by the normaliser
-  char mapped_[256];      // normalised form of the bytes of kind kWord
+  const PreTokenizer& pretokenizer_;
+  const Model& model_;
+  const Bpe* byte_model_;  // where words are bytes in the byte-level alphabet
+  bool ascii_runs_;        // the short way exists
+  AsciiKind kinds_[256];   // of bytes; kOther: not ASCII, or not normalised to one byte
+  char mapped_[256];       // normalised form of the bytes of kind kWord and kPunctuation
 };
 
 }  // namespace longformer::text

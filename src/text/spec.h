@@ -1,46 +1,45 @@
 // What a model directory says about its tokenizer, whichever files say it.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "text/added_tokens.h"
 #include "text/decoder.h"
+#include "text/model.h"
 #include "text/normalizer.h"
-#include "text/post_template.h"
+#include "text/post_processor.h"
 #include "text/pretokenizer.h"
 #include "text/tokenizer.h"
-#include "text/wordpiece.h"
 
 namespace longformer::text {
 
-// A template names its special tokens; their ids are known only once added tokens have theirs.
-struct BertTemplate {
-  std::string cls;
-  std::string sep;
+// A template that names its special tokens; their ids are known only once added tokens have theirs.
+struct NamedPiece {
+  TemplatePiece::Kind kind = TemplatePiece::Kind::kFirst;
+  std::string token;  // of kSpecial
+  int64_t type_id = 0;
+};
+struct NamedTemplate {
+  std::vector<NamedPiece> single;
+  std::vector<NamedPiece> pair;
 };
 
 struct TokenizerSpec {
   std::string place;  // the file, for messages
   Normalizer normalizer;
-  PreTokenizer pretokenizer = PreTokenizer::kNone;
-  WordPieceSettings model;
-  Vocabulary vocabulary;
+  PreTokenizer pretokenizer;
+  ModelSpec model;
   std::vector<AddedToken> added_tokens;
-  PostTemplate post = PostTemplate::bare();
-  std::optional<BertTemplate> bert_template;  // replaces `post`
+  PostProcessor post;
+  std::optional<NamedTemplate> named_template;  // replaces post.post
   Decoder decoder;
 };
 
-struct BertNormalizerSettings {
-  bool clean_text = true;
-  bool handle_chinese_chars = true;
-  std::optional<bool> strip_accents;  // absent: same as lowercase
-  bool lowercase = true;
-};
-std::vector<NormalizerStep> bert_steps(const BertNormalizerSettings& settings);
-
 TokenizerSpec read_tokenizer_json(const std::string& text, const std::string& place);
-TokenizerSpec read_vocab_txt(const TokenizerFiles& files);
+// Of a directory without tokenizer.json: as Transformers' fast class for it is built.
+TokenizerSpec read_vocab_files(const TokenizerFiles& files);
 
 }  // namespace longformer::text

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "longformer/error.h"
 #include "text/segment_encoder.h"
 #include "text/spec.h"
+#include "text/truncation.h"
 #include "text/utf8.h"
 
 namespace longformer::text {
@@ -21,6 +23,7 @@ class TokenTable {
     for (size_t i = 0; i < entries_.size(); ++i) place(entries_[i].second, i);
   }
 
+  int64_t entries() const { return static_cast<int64_t>(entries_.size()); }
   int64_t size() const { return static_cast<int64_t>(places_.size()); }  // largest id + 1
   bool has(int64_t id) const {
     return id >= 0 && id < size() && places_[static_cast<size_t>(id)] >= 0;
@@ -48,10 +51,26 @@ TokenizerSpec read_spec(const TokenizerFiles& files) {
   if (files.tokenizer_json) {
     return read_tokenizer_json(*files.tokenizer_json, files.place + "/tokenizer.json");
   }
-  if (files.vocab_txt) return read_vocab_txt(files);
-  throw Error(ErrorCode::kNotFound,
-              "no tokenizer.json and no vocab.txt; a model directory needs one of them",
-              files.place);
+  return read_vocab_files(files);
+}
+
+[[noreturn]] void refuse_length() {
+  throw Error(ErrorCode::kInvalidArgument,
+              "a text of 4 GiB or more cannot be tokenized at once; split it");
+}
+
+// The tokens of a window of one side.
+Encoding slice(const Encoding& side, const TokenRange& range) {
+  const auto cut = [&](const auto& values) {
+    return std::decay_t<decltype(values)>(values.begin() + range.begin, values.begin() + range.end);
+  };
+  Encoding out;
+  out.ids = cut(side.ids);
+  out.type_ids = cut(side.type_ids);
+  out.offsets = cut(side.offsets);
+  out.sequence = cut(side.sequence);
+  out.words = cut(side.words);
+  return out;
 }
 
 }  // namespace
@@ -59,19 +78,19 @@ TokenizerSpec read_spec(const TokenizerFiles& files) {
 struct Tokenizer::Impl {
   explicit Impl(TokenizerSpec spec)
       : normalizer(std::move(spec.normalizer)),
-        model(spec.vocabulary, spec.model, spec.place),
-        model_size(static_cast<int64_t>(spec.vocabulary.size())),
-        table(std::move(spec.vocabulary)),
+        pretokenizer(std::move(spec.pretokenizer)),
+        model(spec.model, spec.place),
+        table(take_vocabulary(spec.model)),
         added(
-            spec.added_tokens, normalizer, model_size,
+            spec.added_tokens, normalizer, table.entries(),
             [this](std::string_view token) { return model.id(token); },
             [this](int64_t id) { return table.has(id); }, spec.place),
-        encoder(added, normalizer, spec.pretokenizer, model),
-        decoder(std::move(spec.decoder)) {
+        encoder(added, normalizer, pretokenizer, model),
+        decoder(std::move(spec.decoder)),
+        post(std::move(spec.post)) {
     for (const auto& [token, token_id] : added.ids()) table.set(token_id, token);
-    post =
-        spec.bert_template ? bert_template(*spec.bert_template, spec.place) : std::move(spec.post);
-    check_template(post, table.size(), spec.place);
+    if (spec.named_template) post.post = resolve(*spec.named_template, spec.place);
+    check_template(post.post, table.size(), spec.place);
   }
 
   int32_t id(std::string_view token) const {
@@ -79,64 +98,79 @@ struct Tokenizer::Impl {
     return it == added.ids().end() ? model.id(token) : it->second;
   }
 
-  PostTemplate bert_template(const BertTemplate& names, const std::string& place) const {
-    const int32_t cls = id(names.cls);
-    const int32_t sep = id(names.sep);
-    if (cls < 0 || sep < 0) {
-      throw Error(ErrorCode::kInvalidFile, "the vocabulary lacks the cls or sep token", place);
-    }
-    return PostTemplate::bert(cls, sep);
-  }
-
-  void encode_text(std::string_view text, Encoding& out) const {
-    if (text.size() > UINT32_MAX) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  "a text of 4 GiB or more cannot be tokenized at once; split it");
-    }
-    if (utf8::valid_prefix(text) == text.size()) {
-      encoder.encode(text, out);
-      return;
-    }
-    const utf8::Repaired repaired(text);
-    if (repaired.text().size() > UINT32_MAX) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  "a text of 4 GiB or more cannot be tokenized at once; split it");
-    }
-    const size_t first = out.offsets.size();
-    encoder.encode(repaired.text(), out);
-    for (size_t i = first; i < out.offsets.size(); ++i) {
-      out.offsets[i] = {repaired.original(out.offsets[i].begin),
-                        repaired.original(out.offsets[i].end)};
-    }
-  }
-
-  Encoding encode(const std::vector<TemplatePiece>& pieces, std::string_view first,
-                  std::string_view second, const EncodeSettings& settings) const {
-    Encoding out;
-    for (const TemplatePiece& piece : pieces) {
-      int8_t sequence = -1;
-      if (piece.kind == TemplatePiece::Kind::kSpecial) {
-        if (!settings.add_special_tokens) continue;
-        out.ids.insert(out.ids.end(), piece.ids.begin(), piece.ids.end());
-        out.offsets.resize(out.ids.size());
-      } else {
-        sequence = piece.kind == TemplatePiece::Kind::kFirst ? 0 : 1;
-        encode_text(sequence == 0 ? first : second, out);
+  std::vector<TemplatePiece> resolve(const std::vector<NamedPiece>& named,
+                                     const std::string& place) const {
+    std::vector<TemplatePiece> pieces;
+    for (const NamedPiece& piece : named) {
+      pieces.push_back({piece.kind, {}, piece.type_id});
+      if (piece.kind != TemplatePiece::Kind::kSpecial) continue;
+      const int32_t token_id = id(piece.token);
+      if (token_id < 0) {
+        throw Error(ErrorCode::kInvalidFile,
+                    "the vocabulary lacks the special token \"" + printable(piece.token) +
+                        "\" that goes around a text",
+                    place);
       }
-      out.type_ids.resize(out.ids.size(), piece.type_id);
-      out.sequence.resize(out.ids.size(), sequence);
+      pieces.back().ids.push_back(token_id);
     }
+    return pieces;
+  }
+  PostTemplate resolve(const NamedTemplate& named, const std::string& place) const {
+    return {resolve(named.single, place), resolve(named.pair, place)};
+  }
+
+  // Appends one text, or one word of a list where `word` >= 0.
+  void encode_text(std::string_view text, int32_t word, SegmentEncoder::Scratch& scratch,
+                   Encoding& out) const {
+    if (text.size() > UINT32_MAX) refuse_length();
+    const size_t first = out.size();
+    if (utf8::valid_prefix(text) == text.size()) {
+      encoder.encode(text, scratch, out);
+    } else {
+      const utf8::Repaired repaired(text);
+      if (repaired.text().size() > UINT32_MAX) refuse_length();
+      encoder.encode(repaired.text(), scratch, out);
+      for (size_t i = first; i < out.offsets.size(); ++i) {
+        out.offsets[i] = {repaired.original(out.offsets[i].begin),
+                          repaired.original(out.offsets[i].end)};
+      }
+    }
+    if (word >= 0)
+      std::fill(out.words.begin() + static_cast<ptrdiff_t>(first), out.words.end(), word);
+  }
+
+  // One side without special tokens, spans not yet trimmed.
+  Encoding encode_side(const TextInput& input) const {
+    Encoding out;
+    SegmentEncoder::Scratch scratch;
+    if (!input.is_split) {
+      scratch.model.bpe.cache.reset(input.text.size());
+      encode_text(input.text, -1, scratch, out);
+    } else {
+      size_t bytes = 0;
+      for (const std::string& word : input.words) bytes += word.size();
+      scratch.model.bpe.cache.reset(bytes);
+      for (size_t i = 0; i < input.words.size(); ++i) {
+        encode_text(input.words[i], static_cast<int32_t>(i), scratch, out);
+      }
+    }
+    out.type_ids.resize(out.size());
+    out.sequence.resize(out.size());
     return out;
   }
 
+  void trim(Encoding& side, const TextInput& input) const {
+    post.trim(side, input, [this](int64_t token) { return std::string_view(table.token(token)); });
+  }
+
   Normalizer normalizer;
-  WordPiece model;
-  int64_t model_size;  // entries of the model's own vocabulary
+  PreTokenizer pretokenizer;
+  Model model;
   TokenTable table;
   AddedTokens added;
   SegmentEncoder encoder;  // refers to the members above
   Decoder decoder;
-  PostTemplate post;
+  PostProcessor post;
 };
 
 Tokenizer::Tokenizer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -148,26 +182,50 @@ Tokenizer Tokenizer::load(const TokenizerFiles& files) {
   return Tokenizer(std::make_unique<Impl>(read_spec(files)));
 }
 
-Encoding Tokenizer::encode(std::string_view text, const EncodeSettings& settings) const {
-  return impl_->encode(impl_->post.single, text, {}, settings);
+Encoding Tokenizer::encode(const TextInput& text, const EncodeSettings& settings) const {
+  Encoding side = impl_->encode_side(text);
+  impl_->trim(side, text);
+  return impl_->post.assemble(side, nullptr, settings.add_special_tokens);
 }
 
-Encoding Tokenizer::encode_pair(std::string_view first, std::string_view second,
+Encoding Tokenizer::encode_pair(const TextInput& first, const TextInput& second,
                                 const EncodeSettings& settings) const {
-  const auto uses = [&](TemplatePiece::Kind kind) {
-    return std::any_of(impl_->post.pair.begin(), impl_->post.pair.end(),
-                       [kind](const TemplatePiece& p) { return p.kind == kind; });
-  };
-  if (!uses(TemplatePiece::Kind::kFirst) || !uses(TemplatePiece::Kind::kSecond)) {
-    throw Error(ErrorCode::kUnsupported,
-                "the template of this tokenizer for two texts does not use both");
+  Encoding first_side = impl_->encode_side(first);
+  Encoding second_side = impl_->encode_side(second);
+  impl_->trim(first_side, first);
+  impl_->trim(second_side, second);
+  return impl_->post.assemble(first_side, &second_side, settings.add_special_tokens);
+}
+
+std::vector<Encoding> Tokenizer::encode_windows(const TextInput& first,
+                                                const std::optional<TextInput>& second,
+                                                const EncodeSettings& settings,
+                                                const TruncationSettings& truncation) const {
+  const Encoding first_side = impl_->encode_side(first);
+  const Encoding second_side = second ? impl_->encode_side(*second) : Encoding();
+  const auto count = [](const Encoding& side) { return static_cast<int64_t>(side.size()); };
+  const std::optional<int64_t> second_tokens =
+      second ? std::optional<int64_t>(count(second_side)) : std::nullopt;
+  const int64_t specials =
+      settings.add_special_tokens ? impl_->post.special_tokens(second.has_value()) : 0;
+  std::vector<Encoding> windows;
+  for (const TextWindow& window :
+       plan_truncation(count(first_side), second_tokens, specials, truncation)) {
+    Encoding a = slice(first_side, window.first);
+    impl_->trim(a, first);
+    Encoding b;
+    if (second) {
+      b = slice(second_side, window.second);
+      impl_->trim(b, *second);
+    }
+    windows.push_back(impl_->post.assemble(a, second ? &b : nullptr, settings.add_special_tokens));
   }
-  return impl_->encode(impl_->post.pair, first, second, settings);
+  return windows;
 }
 
 std::vector<int64_t> Tokenizer::special_prefix() const {
   std::vector<int64_t> ids;
-  for (const TemplatePiece& piece : impl_->post.single) {
+  for (const TemplatePiece& piece : impl_->post.post.single) {
     if (piece.kind != TemplatePiece::Kind::kSpecial) break;
     ids.insert(ids.end(), piece.ids.begin(), piece.ids.end());
   }
@@ -176,7 +234,7 @@ std::vector<int64_t> Tokenizer::special_prefix() const {
 
 std::vector<int64_t> Tokenizer::special_suffix() const {
   std::vector<int64_t> ids;
-  for (const TemplatePiece& piece : impl_->post.single) {
+  for (const TemplatePiece& piece : impl_->post.post.single) {
     if (piece.kind == TemplatePiece::Kind::kSpecial) {
       ids.insert(ids.end(), piece.ids.begin(), piece.ids.end());
     } else {
@@ -186,7 +244,10 @@ std::vector<int64_t> Tokenizer::special_suffix() const {
   return ids;
 }
 
-int64_t Tokenizer::unknown_id() const { return impl_->model.unknown_id(); }
+std::optional<int64_t> Tokenizer::unknown_id() const {
+  if (impl_->encoder.spells_bytes()) return std::nullopt;
+  return impl_->model.unknown_id();
+}
 
 int64_t Tokenizer::vocabulary_size() const { return impl_->table.size(); }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,11 +15,17 @@ namespace longformer::text {
 // where present.
 struct TokenizerFiles {
   std::optional<std::string> tokenizer_json;
-  std::optional<std::string> vocab_txt;
+  std::optional<std::string> vocab_txt;   // WordPiece
+  std::optional<std::string> vocab_json;  // byte-level BPE, with merges_txt
+  std::optional<std::string> merges_txt;
+  std::optional<std::string>
+      sentencepiece;  // spiece.model, sentencepiece.bpe.model, tokenizer.model
   std::optional<std::string> tokenizer_config;    // tokenizer_config.json
   std::optional<std::string> special_tokens_map;  // special_tokens_map.json
   std::optional<std::string> added_tokens;        // added_tokens.json
-  std::string place;                              // directory, for messages
+  // "model_type" of config.json, which tells the tokenizer's class where no other file does.
+  std::string model_type;
+  std::string place;  // directory, for messages
 };
 
 struct Offset {
@@ -33,7 +40,30 @@ struct Encoding {
   // Bytes of the original text, half-open; (0, 0) for special tokens of the template.
   std::vector<Offset> offsets;
   std::vector<int8_t> sequence;  // 0: first text, 1: second, -1: added by the template
+  // Which word of its text a token belongs to: the index in a list of words, else the number of the
+  // piece that the pre-tokeniser cut; -1 for special tokens of the template.
+  std::vector<int32_t> words;
   size_t size() const { return ids.size(); }
+};
+
+// A text, or a text that is already split into words. Offsets of a list count inside each word.
+struct TextInput {
+  std::string_view text;
+  std::span<const std::string> words;
+  bool is_split = false;
+  TextInput(std::string_view value) : text(value) {}    // NOLINT(google-explicit-constructor)
+  TextInput(const std::string& value) : text(value) {}  // NOLINT(google-explicit-constructor)
+  TextInput(const char* value) : text(value) {}         // NOLINT(google-explicit-constructor)
+  explicit TextInput(std::span<const std::string> list) : words(list), is_split(true) {}
+};
+
+enum class Truncation { kLongestFirst, kOnlyFirst, kOnlySecond };
+enum class Side { kRight, kLeft };  // the end that is cut off
+struct TruncationSettings {
+  int64_t max_length = 0;  // special tokens included
+  int64_t stride = 0;      // tokens that neighbouring windows share
+  Truncation strategy = Truncation::kLongestFirst;
+  Side side = Side::kRight;
 };
 
 struct EncodeSettings {
@@ -51,15 +81,23 @@ class Tokenizer {
 
   // Invalid UTF-8 is replaced by U+FFFD, one for each maximal bad subsequence; offsets stay those
   // of the original bytes. Never truncates or pads. Thread-safe.
-  Encoding encode(std::string_view text, const EncodeSettings& settings = {}) const;
-  Encoding encode_pair(std::string_view first, std::string_view second,
+  Encoding encode(const TextInput& text, const EncodeSettings& settings = {}) const;
+  Encoding encode_pair(const TextInput& first, const TextInput& second,
                        const EncodeSettings& settings = {}) const;
+  // One text (second absent) or a pair, cut to windows: the first is the truncated text, the others
+  // hold what was cut off. Throws kInvalidArgument where the settings cannot be met (a stride that
+  // is not below the window, a side that would vanish, room for no token).
+  std::vector<Encoding> encode_windows(const TextInput& first,
+                                       const std::optional<TextInput>& second,
+                                       const EncodeSettings& settings,
+                                       const TruncationSettings& truncation) const;
   // Wraps ids without special tokens in the model's template: what encode() would add around one
   // text.
   std::vector<int64_t> special_prefix() const;  // e.g. {101}
   std::vector<int64_t> special_suffix() const;  // e.g. {102}
 
-  int64_t unknown_id() const;       // what stands for words that the vocabulary cannot spell
+  // What stands for text that the vocabulary cannot spell; none where it can spell every byte.
+  std::optional<int64_t> unknown_id() const;
   int64_t vocabulary_size() const;  // largest id + 1, added tokens included
   std::optional<int64_t> id(std::string_view token) const;
   const std::string& token(int64_t id) const;  // throws kInvalidArgument outside the vocabulary

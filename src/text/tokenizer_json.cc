@@ -8,57 +8,96 @@
 #include "base/limits.h"
 #include "longformer/error.h"
 #include "text/json.h"
+#include "text/merges.h"
 #include "text/spec.h"
 
 namespace longformer::text {
 namespace {
 
-[[noreturn]] void unsupported(const JsonObject& part, const std::string& known) {
+// Files of 2020 have no type: what their members tell.
+std::string model_type(const JsonObject& part) {
+  if (part.find("type") != nullptr) return part.type();
+  if (part.find("merges") != nullptr) return "BPE";
+  if (part.find("max_input_chars_per_word") != nullptr) return "WordPiece";
+  const Json* vocabulary = part.find("vocab");
+  return vocabulary != nullptr && vocabulary->is_array() ? "Unigram" : "WordLevel";
+}
+
+WordPieceSpec read_wordpiece(const JsonObject& part, Vocabulary vocabulary) {
+  WordPieceSpec spec;
+  spec.vocabulary = std::move(vocabulary);
+  spec.unknown_token = part.string("unk_token");
+  spec.continuing_prefix = part.string("continuing_subword_prefix");
+  spec.max_characters = part.natural("max_input_chars_per_word");
+  return spec;
+}
+
+// The reference drops merges at random, on every call, for a dropout above zero.
+void refuse_dropout(const JsonObject& part) {
+  const Json* dropout = part.find("dropout");
+  if (dropout == nullptr || (dropout->is_number() && dropout->get<double>() == 0.0)) return;
+  if (!dropout->is_number()) part.fail("dropout", "must be a number or null");
   throw Error(ErrorCode::kUnsupported,
-              part.name() + " of type \"" + printable(part.type()) +
-                  "\" is not supported by this version, which has " + known,
+              part.member("dropout") +
+                  " above zero makes the tokens of a text random; set it to null in the file",
               part.place());
 }
 
-void read_normalizer(const Json& json, const std::string& name, const std::string& place,
-                     std::vector<NormalizerStep>& steps) {
-  const JsonObject part(json, name, place);
-  const std::string type = part.type();
-  if (type == "BertNormalizer") {
-    BertNormalizerSettings settings;
-    settings.clean_text = part.boolean("clean_text");
-    settings.handle_chinese_chars = part.boolean("handle_chinese_chars");
-    settings.lowercase = part.boolean("lowercase");
-    if (part.find("strip_accents") != nullptr)
-      settings.strip_accents = part.boolean("strip_accents");
-    const std::vector<NormalizerStep> bert = bert_steps(settings);
-    steps.insert(steps.end(), bert.begin(), bert.end());
-  } else if (type == "Sequence") {
-    for (const Json& inner : part.array("normalizers")) {
-      read_normalizer(inner, part.member("normalizers"), place, steps);
-    }
-  } else if (type == "Lowercase") {
-    steps.push_back(NormalizerStep::kLowercase);
-  } else if (type == "StripAccents") {
-    steps.push_back(NormalizerStep::kRemoveMarks);
-  } else if (type == "NFD") {
-    steps.push_back(NormalizerStep::kDecompose);
-  } else {
-    unsupported(part, "BertNormalizer, Sequence, Lowercase, StripAccents and NFD");
-  }
+BpeSpec read_bpe(const JsonObject& part, Vocabulary vocabulary) {
+  BpeSpec spec;
+  spec.vocabulary = std::move(vocabulary);
+  spec.merges = read_json_merges(part.array("merges"), part.place());
+  if (part.find("unk_token") != nullptr) spec.unknown_token = part.string("unk_token");
+  spec.continuing_prefix = part.string("continuing_subword_prefix", "");
+  spec.word_suffix = part.string("end_of_word_suffix", "");
+  spec.fuse_unknown = part.boolean("fuse_unk", false);
+  spec.byte_fallback = part.boolean("byte_fallback", false);
+  spec.ignore_merges = part.boolean("ignore_merges", false);
+  refuse_dropout(part);
+  return spec;
 }
 
-WordPieceSettings read_model(const Json& json, const std::string& place) {
-  const JsonObject part(json, "model", place);
-  // Files of 2020 have no type; WordPiece alone has this member.
-  if (part.find("type") != nullptr || part.find("max_input_chars_per_word") == nullptr) {
-    if (part.type() != "WordPiece") unsupported(part, "WordPiece");
+UnigramSpec read_unigram(const JsonObject& part) {
+  UnigramSpec spec;
+  const Json& vocabulary = part.array("vocab");
+  if (vocabulary.size() > static_cast<size_t>(kMaxVocabulary)) {
+    part.fail("vocab", "has more than " + std::to_string(kMaxVocabulary) + " entries");
   }
-  WordPieceSettings settings;
-  settings.unknown_token = part.string("unk_token");
-  settings.continuing_prefix = part.string("continuing_subword_prefix");
-  settings.max_characters = part.natural("max_input_chars_per_word");
-  return settings;
+  for (const Json& entry : vocabulary) {
+    if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_number()) {
+      part.fail("vocab", "must be a list of pieces with their scores");
+    }
+    const auto& piece = entry[0].get_ref<const std::string&>();
+    if (piece.size() > kMaxTokenBytes) {
+      part.fail("vocab", "has a piece longer than " + std::to_string(kMaxTokenBytes) + " bytes");
+    }
+    spec.pieces.emplace_back(piece, entry[1].get<double>());
+  }
+  if (part.find("unk_id") != nullptr) {
+    const uint64_t id = part.natural("unk_id");
+    spec.unknown_id = static_cast<int64_t>(std::min<uint64_t>(id, INT32_MAX));
+  }
+  spec.byte_fallback = part.boolean("byte_fallback", false);
+  return spec;
+}
+
+ModelSpec read_model(const JsonObject& part, Vocabulary vocabulary) {
+  const std::string type = model_type(part);
+  if (type == "Unigram") return read_unigram(part);
+  if (type != "WordPiece" && type != "BPE" && type != "WordLevel") {
+    throw Error(ErrorCode::kUnsupported,
+                "model of type \"" + printable(type) +
+                    "\" is not supported by this version, which has BPE, Unigram, WordPiece and "
+                    "WordLevel",
+                part.place());
+  }
+  if (vocabulary.empty()) {
+    throw Error(ErrorCode::kInvalidFile, "model has no vocab of tokens and ids", part.place());
+  }
+  check_vocabulary(vocabulary, part.place());
+  if (type == "WordPiece") return read_wordpiece(part, std::move(vocabulary));
+  if (type == "BPE") return read_bpe(part, std::move(vocabulary));
+  return WordLevelSpec{std::move(vocabulary), part.string("unk_token")};
 }
 
 AddedToken read_added_token(const Json& json, const std::string& name, const std::string& place) {
@@ -74,99 +113,13 @@ AddedToken read_added_token(const Json& json, const std::string& name, const std
   return token;
 }
 
-// An id or type id of a template.
-int64_t template_number(const Json& json, const std::string& name, const std::string& place) {
-  if (!json.is_number_unsigned()) {
-    throw Error(ErrorCode::kInvalidFile, name + " must be whole numbers, zero or more", place);
-  }
-  const auto number = std::min<uint64_t>(json.get<uint64_t>(), INT32_MAX);
-  return checked_id(static_cast<int64_t>(number), name, place);
-}
-
-constexpr size_t kMaxTemplatePieces = 256;  // a template of a model has about ten
-
-TemplatePiece read_template_piece(const JsonObject& part, const Json& specials) {
-  const std::string& place = part.place();
-  TemplatePiece piece;
-  const bool is_text = part.find("Sequence") != nullptr;
-  const char* kind = is_text ? "Sequence" : "SpecialToken";
-  const JsonObject inner(part.object(kind), part.member(kind), place);
-  const std::string id = inner.string("id");
-  piece.type_id = template_number(Json(inner.natural("type_id")), inner.member("type_id"), place);
-  if (is_text) {
-    if (id != "A" && id != "B") inner.fail("id", "must be A or B");
-    piece.kind = id == "A" ? TemplatePiece::Kind::kFirst : TemplatePiece::Kind::kSecond;
-    return piece;
-  }
-  piece.kind = TemplatePiece::Kind::kSpecial;
-  const auto known = specials.find(id);
-  if (known == specials.end()) inner.fail("id", "is not among the special_tokens");
-  const JsonObject entry(*known, "post_processor.special_tokens", place);
-  if (entry.array("ids").size() > kMaxTemplatePieces) {
-    entry.fail("ids", "holds more than " + std::to_string(kMaxTemplatePieces) + " ids");
-  }
-  for (const Json& number : entry.array("ids")) {
-    piece.ids.push_back(template_number(number, entry.member("ids"), place));
-  }
-  return piece;
-}
-
-std::vector<TemplatePiece> read_template(const JsonObject& part, const char* key) {
-  std::vector<TemplatePiece> pieces;
-  size_t ids = 0;
-  for (const Json& piece : part.array(key)) {
-    if (pieces.size() >= kMaxTemplatePieces || ids > kMaxTemplatePieces) {
-      part.fail(key, "holds more than " + std::to_string(kMaxTemplatePieces) + " pieces or ids");
-    }
-    pieces.push_back(read_template_piece(JsonObject(piece, part.member(key), part.place()),
-                                         part.object("special_tokens")));
-    ids += pieces.back().ids.size();
-  }
-  return pieces;
-}
-
-int64_t read_bert_token(const JsonObject& part, const char* key) {
-  const Json& token = part.array(key);
-  if (token.size() != 2 || !token[0].is_string()) part.fail(key, "must be a token and its id");
-  return template_number(token[1], part.member(key), part.place());
-}
-
-PostTemplate read_post_processor(const Json& json, const std::string& place) {
-  const JsonObject part(json, "post_processor", place);
-  const std::string type = part.type();
-  if (type == "TemplateProcessing") {
-    return {read_template(part, "single"), read_template(part, "pair")};
-  }
-  if (type == "BertProcessing") {
-    return PostTemplate::bert(read_bert_token(part, "cls"), read_bert_token(part, "sep"));
-  }
-  unsupported(part, "TemplateProcessing and BertProcessing");
-}
-
-Decoder read_decoder(const Json& json, const std::string& place) {
-  const JsonObject part(json, "decoder", place);
-  if (part.type() != "WordPiece") unsupported(part, "WordPiece");
-  return {Decoder::Kind::kWordPiece, part.string("prefix"), part.boolean("cleanup")};
-}
-
 }  // namespace
-
-std::vector<NormalizerStep> bert_steps(const BertNormalizerSettings& settings) {
-  std::vector<NormalizerStep> steps;
-  if (settings.clean_text) steps.push_back(NormalizerStep::kCleanText);
-  if (settings.handle_chinese_chars) steps.push_back(NormalizerStep::kPadCjk);
-  if (settings.strip_accents.value_or(settings.lowercase)) {
-    steps.push_back(NormalizerStep::kDecompose);
-    steps.push_back(NormalizerStep::kRemoveNonspacing);
-  }
-  if (settings.lowercase) steps.push_back(NormalizerStep::kLowercase);
-  return steps;
-}
 
 TokenizerSpec read_tokenizer_json(const std::string& text, const std::string& place) {
   TokenizerSpec spec;
   spec.place = place;
-  const Json json = parse_json(text, kMaxTokenizerBytes, place, &spec.vocabulary);
+  Vocabulary vocabulary;
+  const Json json = parse_json(text, kMaxTokenizerBytes, place, &vocabulary);
   const JsonObject root(json, "the document", place);
   const std::string version = root.string("version", "1.0");
   if (version != "1.0") {
@@ -174,21 +127,13 @@ TokenizerSpec read_tokenizer_json(const std::string& text, const std::string& pl
                 "format version \"" + printable(version) + "\"; this version reads 1.0", place);
   }
   // The model first: its type says most about the file.
-  spec.model = read_model(root.object("model"), place);
-  if (spec.vocabulary.empty()) root.fail("model", "has no vocab of tokens and ids");
-  check_vocabulary(spec.vocabulary, place);
-  if (const Json* part = root.find("normalizer")) {
-    std::vector<NormalizerStep> steps;
-    read_normalizer(*part, "normalizer", place, steps);
-    spec.normalizer = Normalizer(std::move(steps));
-  }
+  spec.model = read_model(JsonObject(root.object("model"), "model", place), std::move(vocabulary));
+  if (const Json* part = root.find("normalizer")) spec.normalizer = read_normalizer(*part, place);
   if (const Json* part = root.find("pre_tokenizer")) {
-    const JsonObject pretokenizer(*part, "pre_tokenizer", place);
-    if (pretokenizer.type() != "BertPreTokenizer") unsupported(pretokenizer, "BertPreTokenizer");
-    spec.pretokenizer = PreTokenizer::kBert;
+    spec.pretokenizer = read_pretokenizer(*part, place);
   }
   if (const Json* part = root.find("post_processor")) spec.post = read_post_processor(*part, place);
-  if (const Json* part = root.find("decoder")) spec.decoder = read_decoder(*part, place);
+  if (const Json* part = root.find("decoder")) spec.decoder = Decoder::from_json(*part, place);
   if (root.find("added_tokens") != nullptr) {
     for (const Json& token : root.array("added_tokens")) {
       spec.added_tokens.push_back(read_added_token(token, "an entry of added_tokens", place));

@@ -55,4 +55,11 @@ Trie::Trie(std::vector<std::pair<std::string_view, int32_t>> entries) {
   }
 }
 
+Trie make_trie(const Vocabulary& vocabulary) {
+  std::vector<std::pair<std::string_view, int32_t>> entries;
+  entries.reserve(vocabulary.size());
+  for (const auto& [token, id] : vocabulary) entries.emplace_back(token, id);
+  return Trie(std::move(entries));
+}
+
 }  // namespace longformer::text

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "text/piece.h"
+
 namespace longformer::text {
 
 class Trie {
@@ -24,6 +26,16 @@ class Trie {
 
   bool empty() const { return nodes_.size() == 1 && nodes_[0].value == kNoValue; }
   int32_t value(uint32_t node) const { return nodes_[node].value; }
+  uint32_t nodes() const { return static_cast<uint32_t>(nodes_.size()); }
+  uint8_t label(uint32_t node) const { return labels_[node]; }  // on the way from its parent
+  // The children of a node are the nodes [begin, end); nodes are in breadth-first order.
+  struct Children {
+    uint32_t begin;
+    uint32_t end;
+  };
+  Children children(uint32_t node) const {
+    return {nodes_[node].first, nodes_[node].first + nodes_[node].count};
+  }
 
   // The node after `byte`, or kNowhere.
   uint32_t child(uint32_t node, uint8_t byte) const {
@@ -73,5 +85,8 @@ class Trie {
   std::vector<uint8_t> labels_;  // byte on the way from the parent, one a node
   std::vector<uint32_t> tables_;
 };
+
+// Tokens to ids.
+Trie make_trie(const Vocabulary& vocabulary);
 
 }  // namespace longformer::text

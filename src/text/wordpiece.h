@@ -5,47 +5,44 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "text/longest_match.h"
+#include "text/piece.h"
 #include "text/trie.h"
 
 namespace longformer::text {
 
-struct WordPieceSettings {
+struct WordPieceSpec {
+  Vocabulary vocabulary;
   std::string unknown_token = "[UNK]";
   std::string continuing_prefix = "##";
   uint64_t max_characters = 100;  // of a word, in code points
 };
 
-// Tokens with their ids. Ids are unique, below kMaxVocabulary and may leave gaps.
-using Vocabulary = std::vector<std::pair<std::string, int32_t>>;
-
 class WordPiece {
  public:
-  struct Piece {
-    int32_t id;
-    size_t begin;  // bytes of the word
-    size_t end;
-  };
+  using Scratch = std::vector<uint32_t>;  // of LongestMatch
 
   // Throws kInvalidFile at `place` when the unknown token is not in the vocabulary.
-  WordPiece(const Vocabulary& vocabulary, const WordPieceSettings& settings,
-            const std::string& place);
+  WordPiece(const WordPieceSpec& spec, const std::string& place);
 
   int32_t unknown_id() const { return unknown_id_; }
-  uint64_t max_characters() const { return max_characters_; }
   // -1 where the vocabulary lacks the token.
   int32_t id(std::string_view token) const { return trie_.find(token); }
 
-  // Replaces `out` by the pieces of a word, which is UTF-8 of at most max_characters() code points.
-  void encode(std::string_view word, std::vector<Piece>& out) const;
+  // Replaces `out` by the pieces of a word, which is UTF-8 of any length.
+  void encode(std::string_view word, std::vector<Piece>& out, Scratch& scratch) const;
 
  private:
+  bool is_too_long(std::string_view word) const;
+
   Trie trie_;
   uint32_t continuation_;  // the node behind the continuing prefix, or kNowhere
   int32_t unknown_id_;
   uint64_t max_characters_;
+  LongestMatch continuations_;  // used only where entries are long
+  size_t longest_continuation_ = 0;
 };
 
 }  // namespace longformer::text

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "io/testing.h"
+#include "io/torch_files.h"
 
 namespace longformer::io {
 namespace {
@@ -95,16 +96,97 @@ TEST_F(CheckpointTest, RefusesABrokenIndex) {
 }
 
 TEST_F(CheckpointTest, SaysWhatIsMissing) {
-  expect_refused({"model.safetensors", "index.json"}, ErrorCode::kNotFound);
+  expect_refused({"model.safetensors", "index.json", "pytorch_model.bin"}, ErrorCode::kNotFound);
   expect_error(ErrorCode::kNotFound, {"absent", "no such model directory"},
                [&] { Checkpoint::open(directory_ / "absent"); });
   const std::string file = put("model.safetensors", zeros_file({}));
   expect_error(ErrorCode::kNotFound, {"not a directory"}, [&] { Checkpoint::open(file); });
 }
 
-TEST_F(CheckpointTest, NamesPickleFilesAndTheWayOut) {
+// A .bin with tensors of one float each.
+std::string bin_file(const std::vector<std::pair<std::string, float>>& tensors) {
+  std::vector<std::pair<std::string, std::string>> items;
+  Storages storages;
+  for (const auto& [name, value] : tensors) {
+    const std::string key = std::to_string(storages.size());
+    items.emplace_back(name, tensor(storage("FloatStorage", key, 1), 0, tuple({1}), tuple({1})));
+    storages.emplace_back(key, floats({value}));
+  }
+  return torch_zip(finish(dictionary(items)), storages);
+}
+
+TEST_F(CheckpointTest, OpensAPyTorchFile) {
+  put("pytorch_model.bin", bin_file({{"b", 2}, {"a", 1}}));
+  const Checkpoint checkpoint = open();
+  EXPECT_EQ(checkpoint.names(), (std::vector<std::string>{"b", "a"}));
+  EXPECT_EQ(to_f32(checkpoint.tensor("a")), std::vector<float>{1});
+  EXPECT_EQ(checkpoint.shape("b"), Shape{1});
+  put("pytorch_model.bin", torch_legacy(one_tensor(), {{"0", floats({0, 1, 2, 3, 4, 5})}}));
+  EXPECT_EQ(open().tensor("w").shape, (Shape{2, 3}));
+}
+
+TEST_F(CheckpointTest, TakesTheFilesInTheirOrder) {
+  put("pytorch_model.bin.index.json", R"({"weight_map": {"d": "s-1.bin"}})");
+  put("s-1.bin", bin_file({{"d", 4}}));
+  EXPECT_EQ(open().names(), std::vector<std::string>{"d"});
+  put("pytorch_model.bin", bin_file({{"c", 3}}));
+  EXPECT_EQ(open().names(), std::vector<std::string>{"c"});
+  put("s.safetensors", zeros_file({{"b", {1}}}));
+  put_index(R"({"b": "s.safetensors"})");
+  EXPECT_EQ(open().names(), std::vector<std::string>{"b"});
+  put("model.safetensors", zeros_file({{"a", {1}}}));
+  EXPECT_EQ(open().names(), std::vector<std::string>{"a"});
+}
+
+TEST_F(CheckpointTest, OpensPyTorchShardsThatRepeatATiedTensor) {
+  put("s-1.bin", bin_file({{"embedding", 5}, {"decoder", 5}}));
+  put("s-2.bin", bin_file({{"decoder", 6}, {"bias", 7}}));
+  put("pytorch_model.bin.index.json",
+      R"({"weight_map": {"embedding": "s-1.bin", "decoder": "s-2.bin", "bias": "s-2.bin"}})");
+  const Checkpoint checkpoint = open();
+  EXPECT_EQ(checkpoint.names(), (std::vector<std::string>{"embedding", "decoder", "bias"}));
+  EXPECT_EQ(to_f32(checkpoint.tensor("decoder")), std::vector<float>{6});
+}
+
+TEST_F(CheckpointTest, ShardsAreOfOneKind) {
+  put("s.safetensors", zeros_file({{"a", {1}}}));
+  put("s.bin", bin_file({{"a", 1}}));
+  put("pytorch_model.bin.index.json", R"({"weight_map": {"a": "s.safetensors"}})");
+  expect_refused({"pytorch_model.bin.index.json", "plain name of a .bin file"});
+  put("pytorch_model.bin.index.json", R"({"weight_map": {"a": "../s.bin"}})");
+  expect_refused({"pytorch_model.bin.index.json", "plain name"});
+  put("pytorch_model.bin.index.json", R"({"weight_map": {"a": "absent.bin"}})");
+  expect_refused({"absent.bin", "does not exist"});
+  // An index that names itself as a shard is no checkpoint.
+  put("pytorch_model.bin.index.json", R"({"weight_map": {"a": "pytorch_model.bin.index.json"}})");
+  expect_refused({"plain name of a .bin file"});
+  put_index(R"({"a": "s.bin"})");
+  expect_refused({"model.safetensors.index.json", "plain name of a .safetensors file"});
+}
+
+TEST_F(CheckpointTest, ReadsSafetensorsUnderTheOtherName) {
+  put("pytorch_model.bin", zeros_file({{"a", {2}}}));
+  EXPECT_EQ(open().names(), std::vector<std::string>{"a"});
+}
+
+TEST_F(CheckpointTest, ObjectsOfTrainersMatterOnlyWhereTheyAreWanted) {
+  const std::string weight = tensor(storage("FloatStorage", "0", 1), 0, tuple({1}), tuple({1}));
+  const std::string made = global("torch._utils", "_rebuild_other") + ")R";
+  put("pytorch_model.bin",
+      torch_zip(finish(dictionary({{"w", weight}, {"x", made}})), {{"0", floats({4})}}));
+  const Checkpoint checkpoint = open();
+  EXPECT_EQ(to_f32(checkpoint.tensor("w")), std::vector<float>{4});
+  EXPECT_EQ(checkpoint.refused(), std::vector<std::string>{"torch._utils _rebuild_other"});
+  const std::vector<std::string> parts = {"\"x\"", "torch._utils _rebuild_other"};
+  expect_error(ErrorCode::kInvalidFile, parts, [&] { checkpoint.tensor("x"); });
+  expect_error(ErrorCode::kInvalidFile, parts, [&] { checkpoint.shape("x"); });
+}
+
+TEST_F(CheckpointTest, BrokenPyTorchFilesAreNamed) {
   put("pytorch_model.bin", "PK");
-  expect_refused({"pytorch_model.bin", "convert", "save_pretrained"}, ErrorCode::kUnsupported);
+  expect_refused({"pytorch_model.bin", "byte 0"});
+  put("pytorch_model.bin", bin_file({{"a", 1}}).substr(0, 300));
+  expect_refused({"pytorch_model.bin", "truncated"});
 }
 
 TEST_F(CheckpointTest, RefusesWhatIsNotAReadableFile) {

@@ -1,146 +1,21 @@
 #include "io/documents.h"
 
 #include <fcntl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
+#include <thread>
 
-#include "io/byte_source.h"
-#include "io/testing.h"
+#include "base/limits.h"
+#include "io/document_testing.h"
 
 namespace longformer::io {
 namespace {
 
 namespace fs = std::filesystem;
-using Names = std::vector<std::string>;
 
-std::string gzip(const std::string& text) {
-  z_stream stream{};
-  deflateInit2(&stream, 9, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
-  std::string out(deflateBound(&stream, text.size()) + 64, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
-
-class Documents : public DirectoryTest {
- protected:
-  // Paths of a result below the test's directory, without it.
-  Names relative(const Names& paths) const {
-    Names result;
-    for (const std::string& name : paths) result.push_back(shorten(name));
-    return result;
-  }
-  Names reasons(const std::vector<SkippedFile>& files) const {
-    Names result;
-    for (const SkippedFile& file : files) {
-      result.push_back(shorten(file.name) + ": " + shorten(file.reason));
-    }
-    return result;
-  }
-  std::string shorten(const std::string& name) const {
-    const std::string prefix = directory_.string() + "/";
-    return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
-  }
-
-  void expect_unreadable(const std::string& name, const std::string& reason) const {
-    try {
-      read_document(name);
-      ADD_FAILURE() << name << " was read";
-    } catch (const Error& error) {
-      EXPECT_EQ(std::string(error.what()), reason);
-    }
-  }
-};
-
-TEST_F(Documents, ListsArgumentsInOrderAndDirectoriesSorted) {
-  put("z.txt", "zz");
-  put("d/b.txt", "b");
-  put("d/a/2.txt", "22 ");
-  put("d/a/10.txt", "10  ");
-  put("d/a-b.txt", "a-b  ");
-  put("d/.git/config", "hidden directory");
-  put("d/.hidden", "hidden file");
-  const DocumentList list = list_documents({path("z.txt"), path("d"), "-", "-"});
-  EXPECT_EQ(relative(list.names),
-            (Names{"z.txt", "d/a/10.txt", "d/a/2.txt", "d/a-b.txt", "d/b.txt", "-"}));
-  EXPECT_TRUE(list.skipped.empty());
-  EXPECT_EQ(reasons(list.duplicates), Names{"-: -"});
-}
-
-TEST_F(Documents, HiddenFilesAreReadWhenNamed) {
-  put(".notes/.todo", "text");
-  EXPECT_EQ(list_documents({path(".notes/.todo")}).names.size(), 1u);
-  EXPECT_TRUE(list_documents({path(".notes")}).names.empty());
-}
-
-TEST_F(Documents, SkipsWithTheSystemsReason) {
-  put("d/empty", "");
-  ASSERT_EQ(mkfifo(path("d/pipe").c_str(), 0600), 0);
-  const int listener = socket(AF_UNIX, SOCK_STREAM, 0);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string name = path("d/s");
-  ASSERT_LT(name.size(), sizeof(address.sun_path));
-  std::copy(name.begin(), name.end(), address.sun_path);
-  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-  fs::create_symlink("nowhere", directory_ / "d/dangling");
-  const DocumentList list = list_documents({path("absent"), "", path("d"), "/dev/null"});
-  close(listener);
-  EXPECT_TRUE(list.names.empty());
-  EXPECT_EQ(
-      reasons(list.skipped),
-      (Names{"absent: No such file or directory", ": No such file or directory",
-             "d/dangling: No such file or directory", "d/empty: empty",
-             "d/pipe: not a regular file (a named pipe)", "d/s: not a regular file (a socket)",
-             "/dev/null: not a regular file (a device)"}));
-}
-
-TEST_F(Documents, LinkLoopsEndAndEachDirectoryIsEnteredOnce) {
-  put("d/sub/a.txt", "a");
-  put("outside/b.txt", "bb");
-  fs::create_directory_symlink("..", directory_ / "d/sub/up");
-  fs::create_directory_symlink("../outside", directory_ / "d/link");
-  fs::create_symlink("self", directory_ / "d/self");
-  const DocumentList list = list_documents({path("d"), path("d/sub"), path("d")});
-  EXPECT_EQ(relative(list.names), (Names{"d/link/b.txt", "d/sub/a.txt"}));
-  ASSERT_EQ(list.skipped.size(), 1u);
-  EXPECT_EQ(shorten(list.skipped[0].name), "d/self");
-}
-
-TEST_F(Documents, SameFilesCountOnceUnderTheFirstName) {
-  const std::string text(100'000, 't');
-  put("a.txt", text);
-  put("b-copy.txt", text);
-  put("c-other.txt", std::string(99'999, 't') + "x");  // same size, other content
-  put("d-copy.txt", text);
-  fs::create_hard_link(directory_ / "a.txt", directory_ / "e-hard.txt");
-  fs::create_symlink("a.txt", directory_ / "f-link.txt");
-  put("g-copy.txt", std::string(99'999, 't') + "x");
-  const DocumentList list = list_documents({directory_.string(), path("a.txt")});
-  EXPECT_EQ(relative(list.names), (Names{"a.txt", "c-other.txt"}));
-  EXPECT_EQ(reasons(list.duplicates),
-            (Names{"b-copy.txt: a.txt", "d-copy.txt: a.txt", "e-hard.txt: a.txt",
-                   "f-link.txt: a.txt", "g-copy.txt: c-other.txt", "a.txt: a.txt"}));
-  EXPECT_TRUE(list.skipped.empty());
-}
-
-TEST_F(Documents, LinkToACopyNamesTheListedFile) {
-  put("a.txt", "same");
-  put("b.txt", "same");
-  fs::create_hard_link(directory_ / "b.txt", directory_ / "c.txt");
-  EXPECT_EQ(reasons(list_documents({directory_.string()}).duplicates),
-            (Names{"b.txt: a.txt", "c.txt: a.txt"}));
-}
+class Documents : public DirectoryTest {};
 
 TEST_F(Documents, EmptyFilesAreNoCopiesOfEachOther) {
   const DocumentList list = list_documents({put("a", ""), put("b", "")});
@@ -149,12 +24,12 @@ TEST_F(Documents, EmptyFilesAreNoCopiesOfEachOther) {
 }
 
 TEST_F(Documents, ReadsTextAndKeepsTheName) {
-  const Document document = read_document(put("a.txt", "\xEF\xBB\xBFh\xC3\xA9llo\n"));
+  const Document document = read_one(put("a.txt", "\xEF\xBB\xBFh\xC3\xA9llo\n"));
   EXPECT_EQ(document.name, path("a.txt"));
   EXPECT_EQ(document.text, "h\xC3\xA9llo\n");
   EXPECT_FALSE(document.replaced);
-  EXPECT_TRUE(read_document(put("latin1", "d\xE9j\xE0 vu, a longer text")).replaced);
-  EXPECT_NE(read_document("/proc/self/status").text.find("Name:"), std::string::npos);
+  EXPECT_TRUE(read_one(put("latin1", "d\xE9j\xE0 vu, a longer text")).replaced);
+  EXPECT_NE(read_one("/proc/self/status").text.find("Name:"), std::string::npos);
 }
 
 TEST_F(Documents, ReadsStandardInput) {
@@ -162,7 +37,7 @@ TEST_F(Documents, ReadsStandardInput) {
   const int saved = dup(STDIN_FILENO);
   const int input = open(file.c_str(), O_RDONLY);
   dup2(input, STDIN_FILENO);
-  const Document document = read_document("-");
+  const Document document = read_one("-");
   dup2(saved, STDIN_FILENO);
   close(saved);
   close(input);
@@ -184,12 +59,12 @@ TEST_F(Documents, ErrorsAreReasonsWithoutTheName) {
 TEST_F(Documents, ExpandsGzipOfAnyShape) {
   std::string text;
   for (int i = 0; i < 30'000; ++i) text += "line " + std::to_string(i * i) + "\n";
-  EXPECT_EQ(read_document(put("a.gz", gzip(text))).text, text);
-  EXPECT_EQ(read_document(put("b", gzip("one ") + gzip("") + gzip(text))).text, "one " + text);
+  EXPECT_EQ(read_one(put("a.gz", gzip(text))).text, text);
+  EXPECT_EQ(read_one(put("b", gzip("one ") + gzip("") + gzip(text))).text, "one " + text);
   for (const char* const garbage : {"x", "trailing garbage", "\x1F", "\x1Fx"}) {
-    EXPECT_EQ(read_document(put("c", gzip("text") + garbage)).text, "text");
+    EXPECT_EQ(read_one(put("c", gzip("text") + garbage)).text, "text");
   }
-  EXPECT_EQ(read_document(put("d", gzip("text") + std::string(100'000, '\0'))).text, "text");
+  EXPECT_EQ(read_one(put("d", gzip("text") + std::string(100'000, '\0'))).text, "text");
 }
 
 TEST_F(Documents, RefusesTruncatedAndDamagedGzip) {
@@ -203,41 +78,158 @@ TEST_F(Documents, RefusesTruncatedAndDamagedGzip) {
   expect_unreadable(put("second", good + good.substr(0, 15)), "truncated gzip data");
 }
 
-// Memory for a source of any size, in blocks of any size.
-ByteSource memory_source(const std::string& bytes) {
-  return [bytes, done = size_t{0}](char* out, size_t size) mutable {
-    const size_t got = std::min(size, bytes.size() - done);
-    std::copy_n(bytes.data() + done, got, out);
-    done += got;
-    return got;
+TEST_F(Documents, KindComesFromContentThenName) {
+  const auto kind = [&](const std::string& name, const std::string& bytes) {
+    return std::string(document_kind_name(read_one(put(name, bytes)).kind));
   };
+  EXPECT_EQ(kind("a.txt", "text"), "text");
+  EXPECT_EQ(kind("a", "# text"), "text");
+  EXPECT_EQ(kind("a.md", "<h1>x</h1>"), "markdown");
+  EXPECT_EQ(kind("a.MARKDOWN", "x"), "markdown");
+  EXPECT_EQ(kind("a.md.gz", gzip("x")), "markdown");
+  EXPECT_EQ(kind("a.htm", "x"), "html");
+  EXPECT_EQ(kind("a.xhtml.gz", gzip("<p>x")), "html");
+  EXPECT_EQ(kind("a", "\n<!-- c -->\n<!DOCTYPE HTML PUBLIC '...'><p>x"), "html");
+  EXPECT_EQ(kind("a.txt", "\xEF\xBB\xBF<?xml version='1.0'?><html xmlns='x'><p>x"), "html");
+  EXPECT_EQ(kind("a.txt", "<htmlx>"), "text");
+  EXPECT_EQ(kind("a.xml", "<?xml version='1.0'?><doc/>"), "text");
+  EXPECT_EQ(kind("a.pdf", "no PDF at all"), "text");
 }
 
-TEST(ReadExpanded, StopsAtTheLimit) {
-  const auto no_check = [](std::string_view) {};
-  for (const size_t size : {size_t{10}, size_t{65536}, size_t{65537}, size_t{200'000}}) {
-    const std::string text(size, 'a');
-    for (const std::string& bytes : {text, gzip(text)}) {
-      EXPECT_EQ(read_expanded(memory_source(bytes), size, no_check), text);
-      expect_error(ErrorCode::kInvalidFile, {"larger than " + std::to_string(size - 1)},
-                   [&] { read_expanded(memory_source(bytes), size - 1, no_check); });
-    }
+TEST_F(Documents, NamesWhatItDoesNotRead) {
+  const auto expect = [&](const std::string& bytes, const std::string& reason) {
+    expect_unreadable(put("a.txt", bytes), reason);
+    expect_unreadable(put("a.gz", gzip(bytes)), reason);
+  };
+  expect("\x89PNG\r\n\x1A\n....", "an image (PNG)");
+  expect("\xFF\xD8\xFF\xE0", "an image (JPEG)");
+  expect("RIFF....WEBPVP8", "an image (WebP)");
+  expect("RIFF....WAVEfmt", "sound (WAV)");
+  expect("<?xml version='1.0'?>\n<svg xmlns='x'/>", "an image (SVG)");
+  expect("{\\rtf1 x}", "an RTF document; save it as DOCX or ODT, or name a converter");
+  expect("%!PS-Adobe-3.0", "a PostScript document; convert it to PDF");
+  expect(
+      "\x7F"
+      "ELF\2",
+      "a program or library (ELF)");
+  expect("SQLite format 3" + std::string(10, '\0'), "an SQLite database");
+  expect("BZh91AY&SY...", "bzip2 data; expand it");
+  expect(std::string(257, 'n') + "ustar", "a tar archive; unpack it");
+  expect("PK\3\4 cut off", "a damaged ZIP archive");
+  expect("\1\2\3\4", "binary");
+  expect_unreadable(put("a.gz", gzip(gzip("x"))), "gzip data inside gzip data; expand it");
+  expect_unreadable(put("e.html", ""), "empty");
+  expect_unreadable(put("e.md", ""), "empty");
+}
+
+TEST_F(Documents, MarkdownKeepsItsTextAndLines) {
+  const std::string text = "# One\r\n\r\n*text*\r\n\r\n## Two\r\nmore\r\n";
+  const Document document = read_one(put("a.md", text));
+  EXPECT_EQ(document.text, text);
+  EXPECT_TRUE(document.has_lines);
+  EXPECT_EQ(outline(document.headings), (std::vector<std::string>{"1 One", "2 Two"}));
+  const auto more = static_cast<int64_t>(text.find("more"));
+  EXPECT_EQ(cite(document, more, more + 4).headings, (std::vector<std::string>{"One", "Two"}));
+}
+
+TEST_F(Documents, RecognisesUtf16WithoutAMark) {
+  std::string little, big;
+  for (const char c : std::string("plain words\nin two bytes each")) {
+    little += {c, '\0'};
+    big += {'\0', c};
   }
+  for (const std::string& bytes : {little, big}) {
+    const Document document = read_one(put("a.txt", bytes));
+    EXPECT_EQ(document.text, "plain words\nin two bytes each");
+    EXPECT_FALSE(document.replaced);
+  }
+  std::string tag;
+  for (const char c : std::string("<html><p>wide")) tag += {c, '\0'};
+  EXPECT_EQ(read_one(put("a", tag)).kind, DocumentKind::kHtml);
+  // Numbers of two or four bytes are no text.
+  std::string numbers, wide;
+  for (int i = 0; i < 200; ++i) {
+    numbers += {static_cast<char>(i + 1), static_cast<char>(i / 16)};
+    wide += {'a', '\0', '\0', '\0'};
+  }
+  expect_unreadable(put("numbers", numbers), "binary");
+  expect_unreadable(put("wide", wide), "binary");
 }
 
-TEST(ReadExpanded, StopsABombAtTheLimitAndBinaryDataAtOnce) {
-  const std::string bomb = gzip(std::string(30 << 20, 'a'));  // 1000 times smaller
-  EXPECT_LT(bomb.size(), size_t{100'000});
-  expect_error(ErrorCode::kInvalidFile, {"when expanded"},
-               [&] { read_expanded(memory_source(bomb), 1 << 20, [](std::string_view) {}); });
-  size_t seen = 0;
-  EXPECT_THROW(read_expanded(memory_source(bomb), uint64_t{1} << 40,
-                             [&](std::string_view head) {
-                               seen = head.size();
-                               throw std::runtime_error("seen enough");
-                             }),
-               std::runtime_error);
-  EXPECT_EQ(seen, size_t{64 << 10});
+// Resident memory in bytes.
+size_t resident() {
+  return std::stoul(slurp("/proc/self/statm").substr(slurp("/proc/self/statm").find(' '))) *
+         static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+TEST_F(Documents, LongTextComesInPartsThroughAPipeInFlatMemory) {
+  constexpr size_t kBlocks = 96;  // of a MiB
+  std::string block;
+  for (int i = 0; block.size() + 40 < (1u << 20); ++i) {
+    block +=
+        "A sentence of a long text, number " + std::to_string(i % 10) + (i % 9 ? ".\n" : ".\n\n");
+  }
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  std::thread writer([&] {
+    for (size_t i = 0; i < kBlocks; ++i) {
+      for (size_t done = 0; done < block.size();) {
+        const ssize_t written = write(ends[1], block.data() + done, block.size() - done);
+        if (written <= 0) return;
+        done += static_cast<size_t>(written);
+      }
+    }
+    close(ends[1]);
+  });
+  const int saved = dup(STDIN_FILENO);
+  dup2(ends[0], STDIN_FILENO);
+  const size_t before = resident();
+  size_t largest = before;
+  int64_t bytes = 0, lines = 0, parts = 0;
+  bool ended = false;
+  read_document("-", {}, [&](const Document& part) {
+    EXPECT_FALSE(ended);
+    EXPECT_EQ(part.first_byte, bytes);
+    EXPECT_EQ(part.first_line, lines);
+    EXPECT_LE(part.text.size(), kDocumentPartBytes);
+    EXPECT_TRUE(part.last || part.text.ends_with("\n\n"));
+    bytes += static_cast<int64_t>(part.text.size());
+    lines += std::count(part.text.begin(), part.text.end(), '\n');
+    ended = part.last;
+    ++parts;
+    largest = std::max(largest, resident());
+  });
+  dup2(saved, STDIN_FILENO);
+  close(saved);
+  close(ends[0]);
+  writer.join();
+  EXPECT_TRUE(ended);
+  EXPECT_EQ(bytes, static_cast<int64_t>(kBlocks * block.size()));
+  EXPECT_GE(parts, static_cast<int64_t>(kBlocks / 8));
+#if !defined(__SANITIZE_ADDRESS__)
+  EXPECT_LT(largest - before, 8 * kDocumentPartBytes);
+#endif
+}
+
+TEST_F(Documents, HeadingsHoldInLaterParts) {
+  const std::string paragraph(1000, 'p');
+  std::string text = "# Book\n\n## Chapter\n\n";
+  while (text.size() < kDocumentPartBytes + 100'000) text += paragraph + "\n\n";
+  text += "## Last\n\nend";
+  std::vector<Document> parts;
+  read_document(put("a.md", text), {}, [&](Document part) { parts.push_back(std::move(part)); });
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(parts[0].text + parts[1].text, text);
+  EXPECT_EQ(cite(parts[1], 0, 10).headings, (std::vector<std::string>{"Book", "Chapter"}));
+  const auto size = static_cast<int64_t>(parts[1].text.size());
+  EXPECT_EQ(cite(parts[1], size - 3, size).headings, (std::vector<std::string>{"Book", "Last"}));
+}
+
+TEST_F(Documents, SpecialFilesNeverBlock) {
+  ASSERT_EQ(mkfifo(path("a.html").c_str(), 0600), 0);
+  expect_unreadable(path("a.html"), "is not a regular file (a named pipe)");
+  expect_unreadable("/dev/zero", "is not a regular file (a device)");
+  expect_unreadable("/dev/zero", "is not a regular file (a device)", {{parse_converter("*=cat")}});
 }
 
 }  // namespace

@@ -115,6 +115,40 @@ TEST_F(ResolveNames, OptionalAndFallbackTensors) {
   EXPECT_TRUE(with.report.converted.empty());
 }
 
+TEST_F(ResolveNames, TiedTensorsServeInEitherDirection) {
+  const std::string word = "embeddings.word_embeddings.weight";
+  const std::vector<ExpectedTensor> expected = {{word, {4, 2}}};
+  for (const std::string prefix : {"", "module.", "model."}) {
+    for (const std::string head : {"lm_head.decoder.weight", "cls.predictions.decoder.weight"}) {
+      const Resolution only_head = resolve_names(
+          checkpoint({{prefix + head, {4, 2}}, {"lm_head.bias", {4}}}), expected, prefixes_);
+      EXPECT_EQ(sources(only_head), Names{prefix + head});
+      EXPECT_TRUE(only_head.report.loaded.empty());
+      EXPECT_EQ(only_head.report.converted, Names{prefix + head + " -> " + word});
+      EXPECT_EQ(only_head.report.unexpected, Names{"lm_head.bias"});
+    }
+  }
+  const Resolution both =
+      resolve_names(checkpoint({{"lm_head.decoder.weight", {4, 2}}, {"bert." + word, {4, 2}}}),
+                    expected, prefixes_);
+  EXPECT_EQ(sources(both), Names{"bert." + word});
+  EXPECT_EQ(both.report.unexpected, Names{"lm_head.decoder.weight"});
+  // A model with the head: the embedding serves where the decoder is absent.
+  const std::vector<ExpectedTensor> with_head = {{word, {4, 2}},
+                                                 {"lm_head.decoder.weight", {4, 2}, false, word}};
+  const Resolution only_word =
+      resolve_names(checkpoint({{"bert." + word, {4, 2}}}), with_head, prefixes_);
+  EXPECT_EQ(sources(only_word), (Names{"bert." + word, "bert." + word}));
+  EXPECT_EQ(only_word.report.converted, Names{word + " -> lm_head.decoder.weight"});
+  const Resolution only_decoder =
+      resolve_names(checkpoint({{"lm_head.decoder.weight", {4, 2}}}), with_head, prefixes_);
+  EXPECT_EQ(sources(only_decoder), (Names{"lm_head.decoder.weight", "lm_head.decoder.weight"}));
+  // A head of another width is no embedding, and says so.
+  expect_error(ErrorCode::kInvalidFile, {"lm_head.decoder.weight", "[5, 2]", "[4, 2]"}, [&] {
+    resolve_names(checkpoint({{"lm_head.decoder.weight", {5, 2}}}), expected, prefixes_);
+  });
+}
+
 TEST_F(ResolveNames, MissingCoreTensorsAreAnErrorThatNamesThem) {
   expect_error(
       ErrorCode::kInvalidFile,

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "io/checkpoint.h"
+#include "io/torch_files.h"
 #include "tasks/tiny_model.h"
 
 namespace longformer {
@@ -68,6 +69,141 @@ TEST_F(Convert, PositionsAreTiledWithThePeriod) {
       EXPECT_TRUE(
           std::equal(now.begin() + row * 16, now.begin() + (row + 1) * 16, old.begin() + from * 16))
           << row;
+    }
+  }
+}
+
+// A model of RoBERTa's kind: padding is id 1, twelve tokens read rows 2 to 13.
+void write_roberta(const std::filesystem::path& directory, const std::string& type,
+                   const std::string& prefix = "", const std::string& more = "") {
+  const std::string json =
+      test::tiny_config(type, 14, R"("pad_token_id": 1, "bos_token_id": 0, )" + more);
+  const EncoderConfig config = read_encoder_config(io::Config::parse(json, "config.json"));
+  std::filesystem::create_directories(directory);
+  test::write_checkpoint(directory, json, config, test::random_tensors(config, 12, 0.3f), prefix);
+}
+
+TEST_F(Convert, RobertasReservedRowsAreNotTiled) {
+  for (const char* const type : {"roberta", "xlm-roberta"}) {
+    write_roberta(source(), type, "roberta.");
+    const std::vector<float> old =
+        to_f32(io::Checkpoint::open(source()).tensor(std::string("roberta.") + kPositions));
+    ASSERT_EQ(old.size(), 14u * 16);
+    for (const int64_t period : {12, 5}) {
+      std::filesystem::remove_all(target());
+      LongModelSettings s = settings(40, 8);
+      if (period != 12) s.position_period = period;
+      const ConvertReport report = convert_to_long(source(), target(), s);
+      EXPECT_EQ(report.checked_tokens, period);
+      EXPECT_LT(report.largest_difference, 1e-5);
+      const std::vector<float> now = values(kPositions);
+      ASSERT_EQ(now.size(), 42u * 16);  // N + 2
+      for (int64_t row = 0; row < 42; ++row) {
+        const int64_t from = row < 2 ? row : 2 + (row - 2) % period;
+        EXPECT_TRUE(std::equal(now.begin() + row * 16, now.begin() + (row + 1) * 16,
+                               old.begin() + from * 16))
+            << row;
+      }
+    }
+  }
+}
+
+TEST_F(Convert, RobertasConfig) {
+  write_roberta(source(), "roberta", "", R"("layer_norm_eps": 1e-05, )");
+  convert_to_long(source(), target(), settings(40, 8));
+  const io::Config c = config();
+  EXPECT_EQ(c.string("model_type", ""), "longformer");
+  EXPECT_EQ(c.strings("architectures"), (std::vector<std::string>{"LongformerModel"}));
+  EXPECT_EQ(c.integer("max_position_embeddings", 0, 0, 1000), 42);
+  EXPECT_EQ(c.number("layer_norm_eps", 0, 0, 1), 1e-5);
+  // Ids that the source does not name have the values of its class.
+  for (const auto& [key, id] : {std::pair<const char*, int64_t>{"pad_token_id", 1},
+                                {"bos_token_id", 0},
+                                {"cls_token_id", 0},
+                                {"eos_token_id", 2},
+                                {"sep_token_id", 2}}) {
+    EXPECT_EQ(c.integer(key, 9, 0, 9), id) << key;
+  }
+  EXPECT_EQ(Encoder::load(target()).info().max_tokens, 40);
+}
+
+TEST_F(Convert, RobertasTokenizerGoesAlong) {
+  const auto tokenizer_class = [&](const char* type, const std::string& before) {
+    std::filesystem::remove_all(source());
+    std::filesystem::remove_all(target());
+    write_roberta(source(), type);
+    for (const char* const name : {"vocab.json", "merges.txt", "sentencepiece.bpe.model"}) {
+      put(source() / name, "{}");
+    }
+    if (!before.empty()) {
+      put(source() / "tokenizer_config.json", R"({"tokenizer_class": ")" + before + R"("})");
+    }
+    const ConvertReport report = convert_to_long(source(), target(), settings(40, 4));
+    EXPECT_EQ(report.files,
+              before.empty() ? (std::vector<std::string>{"merges.txt", "sentencepiece.bpe.model",
+                                                         "vocab.json"})
+                             : (std::vector<std::string>{"merges.txt", "sentencepiece.bpe.model",
+                                                         "tokenizer_config.json", "vocab.json"}));
+    const io::Config fields = io::Config::read(target() / "tokenizer_config.json");
+    EXPECT_EQ(fields.integer("model_max_length", 0, 0, 100), 40);
+    return fields.string("tokenizer_class", "");
+  };
+  EXPECT_EQ(tokenizer_class("roberta", ""), "LongformerTokenizer");
+  EXPECT_EQ(tokenizer_class("roberta", "RobertaTokenizer"), "LongformerTokenizer");
+  EXPECT_EQ(tokenizer_class("roberta", "RobertaTokenizerFast"), "LongformerTokenizerFast");
+  EXPECT_EQ(tokenizer_class("roberta", "BertTokenizer"), "BertTokenizer");
+  EXPECT_EQ(tokenizer_class("xlm-roberta", ""), "XLMRobertaTokenizer");
+  EXPECT_EQ(tokenizer_class("xlm-roberta", "XLMRobertaTokenizerFast"), "XLMRobertaTokenizerFast");
+}
+
+TEST_F(Convert, ValuesThatAreNotFiniteAreNamed) {
+  // Also where no text of the check would meet them: a row of the table that is left uninitialised.
+  write_roberta(source(), "xlm-roberta", "roberta.");
+  edit([](io::NamedTensor& tensor) {
+    if (!tensor.name.ends_with(kPositions)) return;
+    std::vector<float> rows = to_f32(tensor.tensor);
+    rows[0] = std::numeric_limits<float>::quiet_NaN();
+    tensor.tensor = make_tensor(tensor.tensor.shape, std::span<const float>(rows));
+  });
+  expect_error(ErrorCode::kInvalidFile, {kPositions, "not finite"},
+               [&] { convert_to_long(source(), target(), settings(40, 8)); });
+  EXPECT_TRUE(left_behind().empty());
+}
+
+// The tensors of the source's model.safetensors as a .bin in its place.
+void store_as_bin(const std::filesystem::path& directory, bool legacy) {
+  std::vector<std::pair<std::string, std::string>> items;
+  io::Storages storages;
+  for (const io::NamedTensor& named :
+       io::read_safetensors(directory / "model.safetensors").tensors) {
+    const std::vector<float> values = to_f32(named.tensor);
+    const std::string key = std::to_string(storages.size());
+    std::vector<int64_t> strides(named.tensor.shape.size(), 1);
+    for (size_t i = strides.size(); i-- > 1;) strides[i - 1] = strides[i] * named.tensor.shape[i];
+    const auto count = static_cast<int64_t>(values.size());
+    items.emplace_back(named.name, io::tensor(io::storage("FloatStorage", key, count), 0,
+                                              io::tuple(named.tensor.shape), io::tuple(strides)));
+    storages.emplace_back(key, io::floats(values));
+  }
+  const std::string program = io::finish(io::dictionary(items));
+  put(directory / "pytorch_model.bin",
+      legacy ? io::torch_legacy(program, storages) : io::torch_zip(program, storages));
+  std::filesystem::remove(directory / "model.safetensors");
+}
+
+TEST_F(Convert, FromPyTorchFilesOfBothKinds) {
+  write_roberta(source(), "roberta", "roberta.");
+  convert_to_long(source(), target(), settings(40, 8));
+  convert_dtype(source(), directory_.path() / "half", DType::kBF16);
+  for (const bool legacy : {false, true}) {
+    write_roberta(source(), "roberta", "roberta.");
+    store_as_bin(source(), legacy);
+    convert_to_long(source(), directory_.path() / "again", settings(40, 8));
+    convert_dtype(source(), directory_.path() / "half again", DType::kBF16);
+    for (const auto& [a, b] : {std::pair("long", "again"), std::pair("half", "half again")}) {
+      EXPECT_EQ(io::read_file(directory_.path() / a / "model.safetensors", 1 << 20),
+                io::read_file(directory_.path() / b / "model.safetensors", 1 << 20));
+      std::filesystem::remove_all(directory_.path() / b);
     }
   }
 }
@@ -224,8 +360,17 @@ TEST_F(Convert, SourcesWithoutARecipeAreRefused) {
     EXPECT_TRUE(left_behind().empty());
   };
   refuse("longformer", "", "longformer model already");
-  refuse("roberta", "", "supported: bert");
-  refuse("deberta-v2", "", "supported: bert");
+  refuse("longformer", R"("attention_mode": "sliding_chunks", )", "longformer model already");
+  refuse("roberta", R"("attention_mode": "sliding_chunks", "attention_window": [4, 4], )",
+         "longformer model already");
+  refuse("deberta-v2", "", "relative");
+  refuse("deberta", "", "disentangled");
+  refuse("t5", "", "relative");
+  refuse("mpnet", "", "relative");
+  refuse("modernbert", "", "--positions extend");
+  refuse("electra", "", "supported: bert, roberta, xlm-roberta");
+  refuse("", "", "supported: bert");
+  refuse("roberta", R"("position_embedding_type": "relative_key", )", "position_embedding_type");
   refuse("bert", R"("position_embedding_type": "relative_key", )", "position_embedding_type");
   refuse("bert", R"("hidden_act": "mish", )", "hidden_act");
 }

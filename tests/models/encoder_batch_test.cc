@@ -67,6 +67,27 @@ TEST(Positions, LengthLimitCountsRealTokens) {
   EXPECT_THROW(prepare_batch(config("bert"), text(Positions(13, 5))), Error);
 }
 
+// Rotary positions have no table: no row to run out of, and no other use than angles.
+TEST(Positions, RotaryOnesAreFree) {
+  const EncoderConfig modern = config("modernbert");
+  EncoderInput input = text({50 - 1, 6, 7});
+  EXPECT_EQ(prepare_batch(modern, input).positions, (Positions{0, 1, 2}));
+  input.position_ids = {500'000, 0, 3};
+  EXPECT_EQ(prepare_batch(modern, input).positions, (Positions{500'000, 0, 3}));
+  input.position_ids = {-1, 0, 3};
+  EXPECT_THROW(prepare_batch(modern, input), Error);
+  input.position_ids = {int64_t{1} << 40, 0, 3};
+  EXPECT_THROW(prepare_batch(modern, input), Error);
+}
+
+TEST(Positions, RobertaCountsAsLongformerDoes) {
+  for (const char* type : {"roberta", "xlm-roberta", "camembert"}) {
+    const EncoderConfig roberta = config(type);
+    EXPECT_EQ(prepare_batch(roberta, text({1, 5, 1, 6})).positions, (Positions{1, 2, 1, 3}));
+    EXPECT_THROW(prepare_batch(roberta, text(Positions(11, 5))), Error);
+  }
+}
+
 void expect_refused(const std::string& type, const EncoderInput& input, const std::string& says) {
   try {
     prepare_batch(config(type), input);
@@ -83,6 +104,9 @@ TEST(PrepareBatch, RefusesByNameAndPlace) {
   EncoderInput types = text({5, 6});
   types.token_type_ids = {0, 1};
   expect_refused("longformer", types, "token type 1 (sequence 0, token 1)");
+  expect_refused("modernbert", types, "without types");
+  types.token_type_ids = {0, 0};
+  EXPECT_NO_THROW(prepare_batch(config("modernbert"), types));
   EncoderInput positions = text({5, 6});
   positions.position_ids = {0, 12};
   expect_refused("bert", positions, "position 12");
@@ -108,6 +132,25 @@ TEST(AttentionPatternOfBatch, MasksBecomeRanges) {
   EXPECT_EQ(pattern.valid, (std::vector<std::vector<Interval>>{{{1, 3}, {5, 6}}}));
   EXPECT_TRUE(is_global(pattern, 0, 2));
   EXPECT_FALSE(is_global(pattern, 0, 0));  // padding beats global
+}
+
+TEST(AttentionPatternOfBatch, EachLayerHasItsWindowAndDilation) {
+  const EncoderConfig original = config(
+      "roberta", R"(, "num_hidden_layers": 2, "num_attention_heads": 3, "attention_mode": "tvm",
+                      "autoregressive": true, "attention_window": [4, 6],
+                      "attention_dilation": [1, 2])");
+  AttentionPattern pattern = attention_pattern(original, text({5, 6}));
+  set_layer(original, 1, pattern);
+  EXPECT_EQ(pattern.window, (Window{6, 0}));
+  EXPECT_EQ(pattern.dilation, (std::vector<int64_t>{2, 2, 2}));
+  set_layer(original, 0, pattern);
+  EXPECT_EQ(pattern.window, (Window{4, 0}));
+  EXPECT_TRUE(pattern.dilation.empty());
+  const EncoderConfig modern = config("modernbert", R"(, "local_attention": 5)");
+  set_layer(modern, 1, pattern);
+  EXPECT_EQ(pattern.window, (Window{2, 2}));
+  set_layer(modern, 0, pattern);
+  EXPECT_FALSE(pattern.window.has_value());
 }
 
 }  // namespace

@@ -46,8 +46,8 @@ TEST(Embedding, AddsThreeRowsAndNormalizes) {
     const int64_t rows = static_cast<int64_t>(values.size()) / width;
     return EmbeddingTable(make_tensor({rows, width}, std::span<const float>(values)));
   };
-  const EmbeddingWeights weights{table(words), table(positions), table(types),
-                                 random_norm(engine, width, 1e-12f)};
+  EmbeddingWeights weights{table(words), PositionTable(table(positions)), table(types),
+                           random_norm(engine, width, 1e-12f)};
   std::vector<int64_t> ids, places, kinds;
   for (int64_t r = 0; r < 150; ++r) {
     ids.push_back(engine() % 30);
@@ -64,6 +64,16 @@ TEST(Embedding, AddsThreeRowsAndNormalizes) {
                types[kinds[r] * width + c];
     }
     const std::vector<double> want = normalized(sum, weights.norm);
+    for (int64_t c = 0; c < width; ++c)
+      ASSERT_NEAR(x[r * width + c], want[c], 1e-5) << r << " " << c;
+  }
+  // Without the other tables: the norm of the word's row.
+  weights.position = PositionTable();
+  weights.type = EmbeddingTable();
+  embedding(weights, 150, width, ids.data(), nullptr, nullptr, x.data(), pool);
+  for (int64_t r = 0; r < 150; ++r) {
+    const std::vector<double> want = normalized(
+        {words.begin() + ids[r] * width, words.begin() + (ids[r] + 1) * width}, weights.norm);
     for (int64_t c = 0; c < width; ++c)
       ASSERT_NEAR(x[r * width + c], want[c], 1e-5) << r << " " << c;
   }

@@ -15,6 +15,7 @@ import random_text
 import tokenizer_oracle
 
 DOCUMENTS = 7
+FAMILIES = ["longformer", "bert", "modernbert", "roberta"]
 
 
 def differing(one: np.ndarray, other: np.ndarray) -> int:
@@ -99,9 +100,9 @@ def embed_bits(options, rng: np.random.Generator, folder: Path, scratch: Path, t
 
 
 def one_case(options, report: common.Report, seed: int) -> None:
-    """Even seeds are Longformer, odd ones BERT; one case in six has texts over several blocks of keys."""
+    """The families in turn; one case in six has texts over several blocks of keys."""
     rng = np.random.default_rng(seed)
-    family = "bert" if seed % 2 else "longformer"
+    family = FAMILIES[seed % len(FAMILIES)]
     longest = [20, 150, 150, 400, 400, 2400][int(rng.integers(6))]
     lengths = rng.integers(1, longest, DOCUMENTS)
     config = random_cases.random_config(rng, family, int(max(*lengths, 16)), small=longest > 400)

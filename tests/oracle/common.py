@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -53,14 +54,19 @@ def run_command(binary: str, *arguments: object, allowed: tuple[int, ...] = (0,)
     return result
 
 
+def json_lines(output: bytes) -> list[dict]:
+    """One object a line; str.splitlines() would also split at line separators inside strings."""
+    return [json.loads(line) for line in output.decode("utf-8").split("\n") if line]
+
+
 def forward(binary: str, model: Path, inputs: dict[str, np.ndarray], scratch: Path, *,
-            threads: int = 1, model_class: str | None = None,
-            hidden_states: bool = True) -> dict[str, np.ndarray]:
-    """`longformer forward` on named tensors."""
+            threads: int = 1, model_class: str | None = None, hidden_states: bool = True,
+            arguments: list | tuple = ()) -> dict[str, np.ndarray]:
+    """`longformer forward` on named tensors, with more options where given."""
     source, target = scratch / "in.safetensors", scratch / "out.safetensors"
     target.unlink(missing_ok=True)
     save_file({name: np.ascontiguousarray(value) for name, value in inputs.items()}, source)
-    arguments = ["--model", model, "--inputs", source, "--outputs", target, "--threads", threads]
+    arguments = [*arguments, "--model", model, "--inputs", source, "--outputs", target, "--threads", threads]
     if model_class:
         arguments += ["--class", model_class]
     if hidden_states:

@@ -96,3 +96,46 @@ def bert() -> tuple[dict, Tensors, Tensors]:
     ids[1, 6:], mask[1, 6:], types[:, 5:] = 1, 0, 1
     return config, {name: values(name, shape, SCALE) for name, shape in names.items()}, {
         "input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+
+
+def roberta() -> tuple[dict, Tensors, Tensors]:
+    """Config, weights and inputs of the RoBERTa known answer, a masked language model."""
+    config = {"architectures": ["RobertaForMaskedLM"], "model_type": "roberta", **_COMMON,
+              "type_vocab_size": 1, "layer_norm_eps": 1e-5, "pad_token_id": 1}
+    names = _encoder("roberta", 1, ["query", "key", "value"])
+    names |= _linear("lm_head.dense", HIDDEN, HIDDEN) | _norm("lm_head.layer_norm")
+    names["lm_head.bias"] = (VOCABULARY,)
+    ids = token_ids(2, 9, VOCABULARY)
+    mask = np.ones_like(ids)
+    ids[1, 6:], mask[1, 6:] = 1, 0
+    return config, {name: values(name, shape, SCALE) for name, shape in names.items()}, {
+        "input_ids": ids, "attention_mask": mask}
+
+
+def modernbert(biases: bool = False) -> tuple[dict, Tensors, Tensors]:
+    """Config, weights and inputs of the ModernBERT known answers, without or with all bias switches."""
+    layers, inner = 4, 12
+    switches = {name: biases for name in ("norm_bias", "attention_bias", "mlp_bias", "classifier_bias")}
+    config = {"architectures": ["ModernBertForMaskedLM"], "model_type": "modernbert", **_COMMON, **switches,
+              "num_hidden_layers": layers, "num_attention_heads": 2, "intermediate_size": inner,
+              "local_attention": 5, "pad_token_id": 1, "bos_token_id": 0, "cls_token_id": 0, "eos_token_id": 2,
+              "sep_token_id": 2}
+    del config["hidden_act"]
+    shapes = {"model.embeddings.tok_embeddings": (VOCABULARY, HIDDEN), "model.embeddings.norm": (HIDDEN,),
+              "model.final_norm": (HIDDEN,), "head.dense": (HIDDEN, HIDDEN), "head.norm": (HIDDEN,)}
+    for index in range(layers):
+        layer = f"model.layers.{index}."
+        if index > 0:
+            shapes[layer + "attn_norm"] = (HIDDEN,)
+        shapes |= {layer + "attn.Wqkv": (3 * HIDDEN, HIDDEN), layer + "attn.Wo": (HIDDEN, HIDDEN),
+                   layer + "mlp_norm": (HIDDEN,), layer + "mlp.Wi": (2 * inner, HIDDEN),
+                   layer + "mlp.Wo": (HIDDEN, inner)}
+    names = {f"{name}.weight": shape for name, shape in shapes.items()}
+    if biases:
+        names |= {f"{name}.bias": shape[:1] for name, shape in shapes.items() if "tok_embeddings" not in name}
+    names["decoder.bias"] = (VOCABULARY,)
+    ids = token_ids(2, 9, VOCABULARY)
+    mask = np.ones_like(ids)
+    ids[1, 6:], mask[1, 6:] = 1, 0
+    return config, {name: values(name, shape, SCALE) for name, shape in names.items()}, {
+        "input_ids": ids, "attention_mask": mask}

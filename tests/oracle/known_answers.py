@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Published sums and first elements of two tiny deterministic models. Needs numpy and safetensors, not PyTorch.
+"""Published sums and first elements of tiny deterministic models. Needs numpy and safetensors, not PyTorch.
 
 The cases are fixed: --cases and --seed are there because every script of this folder takes them.
 """
@@ -32,18 +32,18 @@ def logits(states: np.ndarray, weights: fill_rule.Tensors, names: tuple[str, str
     """The masked-language-model head in float64: LN(gelu(W y + b)) E^T + bias, with E tied to the embedding."""
     dense, norm, bias, table = names
     double = {name: value.astype(np.float64) for name, value in weights.items()}
-    inner = states.astype(np.float64) @ double[dense + ".weight"].T + double[dense + ".bias"]
+    inner = states.astype(np.float64) @ double[dense + ".weight"].T + double.get(dense + ".bias", 0.0)
     inner = 0.5 * inner * (1.0 + _erf(inner / math.sqrt(2.0)))
     inner -= inner.mean(axis=-1, keepdims=True)
     inner /= np.sqrt((inner * inner).mean(axis=-1, keepdims=True) + eps)
-    return (inner * double[norm + ".weight"] + double[norm + ".bias"]) @ double[table].T + double[bias]
+    return (inner * double[norm + ".weight"] + double.get(norm + ".bias", 0.0)) @ double[table].T + double[bias]
 
 
-def check(values: np.ndarray, total: float, absolute: float | None = None, first: tuple[float, ...] = (),
+def check(values: np.ndarray, total: float | None, absolute: float | None = None, first: tuple[float, ...] = (),
           last: tuple[float, ...] = ()) -> list[str]:
     """Compares sums and end elements of `values`, flattened; one line for each difference."""
     flat, wrong = values.astype(np.float64).ravel(), []
-    pairs = [("sum", flat.sum(), total, SUM)]
+    pairs = [] if total is None else [("sum", flat.sum(), total, SUM)]
     if absolute is not None:
         pairs.append(("sum of absolutes", np.abs(flat).sum(), absolute, SUM))
     pairs += [(f"element {i}", flat[i], want, ELEMENT) for i, want in enumerate(first)]
@@ -92,12 +92,57 @@ def bert_answers(options, report: common.Report) -> None:
             (-0.666383, -0.851677, 0.084928, -0.628895), (0.47195, -0.516722, 0.478109, -0.130968)))
 
 
+def roberta_answers(options, report: common.Report) -> None:
+    """Two layers, full attention, positions after padding, right padding."""
+    config, weights, inputs = fill_rule.roberta()
+    with common.Scratch(options, "known_roberta") as scratch:
+        write_model(scratch.path, config, weights)
+        hidden = common.forward(options.binary, scratch.path, inputs, scratch.path,
+                                model_class="RobertaModel")["last_hidden_state"]
+        head = ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias", "roberta.embeddings.word_embeddings.weight")
+        values = logits(hidden, weights, head, 1e-5)
+        report.add(0, "roberta logits[0]", check(
+            values[0], -21.983873, 197.423549, (0.065979, 0.701874, -0.072888, -0.949201),
+            (-1.09455, -1.882874, 0.755998, -0.127498)))
+        report.add(0, "roberta logits[1][0:6]", check(
+            values[1, :6], -9.228404, None, (0.349914, -0.117344, 0.17762, 0.529853)))
+
+
+def modernbert_answers(options, report: common.Report) -> None:
+    """Four layers, two of them local with a window of 5; without biases and with all of them."""
+    head = ("head.dense", "head.norm", "decoder.bias", "model.embeddings.tok_embeddings.weight")
+    runs = {}
+    for biases in (False, True):
+        config, weights, inputs = fill_rule.modernbert(biases)
+        with common.Scratch(options, f"known_modernbert_{biases}") as scratch:
+            write_model(scratch.path, config, weights)
+            outputs = common.forward(options.binary, scratch.path, inputs, scratch.path, model_class="ModernBertModel")
+            runs[biases] = outputs, logits(outputs["last_hidden_state"], weights, head, 1e-5)
+    outputs, plain = runs[False]
+    report.add(0, "modernbert logits[0]", check(
+        plain[0], -18.304526, 196.544531, (0.365743, -0.561261, 0.226026, 0.714684),
+        (1.147062, 0.302826, -0.331061, -0.974796)))
+    report.add(0, "modernbert logits[1][0:6]", check(
+        plain[1, :6], -9.046487, 128.480078, (0.103815, 0.06492, 0.252127, 1.153423)))
+    for index, first in enumerate(((-1.182905, -0.083579), (-1.220542, 0.001502), (-1.40926, -0.739289),
+                                   (-1.849824, -1.095282), (-1.852773, -1.518834))):
+        report.add(0, f"modernbert hidden state {index}", check(
+            outputs[f"hidden_states.{index}"][0], None, None, first))
+    report.add(0, "modernbert last hidden state", check(
+        outputs["last_hidden_state"][0], -1.083616, 122.488398, (-0.872925, -0.966907)))
+    biased = runs[True][1]
+    report.add(0, "modernbert with biases, logits[0]", check(
+        biased[0], 32.07195, 193.159303, (0.083607, -0.005283, 0.812781, 1.715686)))
+    report.add(0, "modernbert with biases, logits[1][0:6]", check(
+        biased[1, :6], 21.751728, None, (0.014359, 0.101675, 0.842704, 1.692087)))
+
+
 def main() -> int:
     options = common.parser(__doc__, cases=6).parse_args()
     report = common.Report("known answers", options)
     own = fill_rule.values("a", (4,), 1.0) - [-0.39647378, -0.33434915, 0.21533071, -0.45572041]
     report.add(0, "the fill rule itself", [] if np.abs(own).max() < 1e-7 else [f"off by {own}"])
-    for answers in (longformer_answers, bert_answers):
+    for answers in (longformer_answers, bert_answers, roberta_answers, modernbert_answers):
         try:
             answers(options, report)
         except common.CommandFailed as failure:

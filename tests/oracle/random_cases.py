@@ -23,11 +23,18 @@ CLASSES = {
     "bert": ["BertForMaskedLM", "BertForPreTraining", "BertForSequenceClassification",
              "BertForTokenClassification", "BertForQuestionAnswering", "BertForMultipleChoice"],
 }
-BARE = {"longformer": "LongformerModel", "bert": "BertModel"}
+for _type, _class in (("roberta", "Roberta"), ("xlm-roberta", "XLMRoberta"), ("camembert", "Camembert")):
+    CLASSES[_type] = [f"{_class}For{_task}" for _task in ("MaskedLM", "SequenceClassification",
+                                                          "TokenClassification", "QuestionAnswering")]
+CLASSES["modernbert"] = ["ModernBertForMaskedLM", "ModernBertForSequenceClassification",
+                         "ModernBertForTokenClassification"]
+BARE = {"longformer": "LongformerModel", "bert": "BertModel", "roberta": "RobertaModel",
+        "xlm-roberta": "XLMRobertaModel", "camembert": "CamembertModel", "modernbert": "ModernBertModel"}
+ROBERTA = ("roberta", "xlm-roberta", "camembert")
 STORAGES = ["plain", "plain", "sharded", "bfloat16", "float16", "foreign"]
 
 
-def _windows(rng: np.random.Generator, layers: int, length: int) -> list[int]:
+def windows(rng: np.random.Generator, layers: int, length: int) -> list[int]:
     """A two-sided window a layer, from 4 (the reference fails at 2) to more than the text.
 
     Their least common multiple bounds what the reference must pad to.
@@ -62,7 +69,9 @@ def random_config(rng: np.random.Generator, family: str, length: int, small: boo
     hidden = head_size * heads
     vocabulary = int(rng.integers(20, 200))
     pad = int(rng.choice([0, 1, rng.integers(2, min(vocabulary, 12))]))
-    reserved = pad + 1 if family == "longformer" else 0
+    if family == "modernbert":
+        return _modernbert_config(rng, layers, head_size + head_size % 2, heads, vocabulary, length)
+    reserved = 0 if family == "bert" else pad + 1
     spare = 0 if rng.random() < 0.4 else int(rng.integers(1, 40))
     options = {
         "vocab_size": vocabulary, "hidden_size": hidden, "num_hidden_layers": layers,
@@ -74,15 +83,34 @@ def random_config(rng: np.random.Generator, family: str, length: int, small: boo
     }
     # Padding rows of the reference's tables must exist, also in tables for very short texts.
     options["max_position_embeddings"] = max(options["max_position_embeddings"], pad + 1)
-    if family == "bert":
-        return transformers.BertConfig(**options, attn_implementation="eager")
-    return transformers.LongformerConfig(**options, attention_window=_windows(rng, layers, length))
+    if family != "longformer":
+        kind = reference.model_class(BARE[family]).config_class
+        return kind(**options, attn_implementation="eager")
+    return transformers.LongformerConfig(**options, attention_window=windows(rng, layers, length))
+
+
+def _modernbert_config(rng: np.random.Generator, layers: int, head_size: int, heads: int, vocabulary: int,
+                       length: int) -> transformers.PretrainedConfig:
+    """All switches, windows of odd and even width from the token alone to more than the text."""
+    hidden = head_size * heads
+    specials = {name: int(rng.integers(vocabulary)) for name in
+                ("pad_token_id", "cls_token_id", "bos_token_id", "sep_token_id", "eos_token_id")}
+    return transformers.ModernBertConfig(
+        **specials, vocab_size=vocabulary, hidden_size=hidden, num_hidden_layers=layers, num_attention_heads=heads,
+        intermediate_size=int(rng.choice([2 * hidden, hidden, rng.integers(1, 3 * hidden + 2)])),
+        hidden_activation=str(rng.choice(ACTIVATIONS)), max_position_embeddings=length + int(rng.integers(0, 40)),
+        norm_eps=float(rng.choice([1e-12, 1e-5])), norm_bias=bool(rng.random() < 0.5),
+        attention_bias=bool(rng.random() < 0.5), mlp_bias=bool(rng.random() < 0.5),
+        global_attn_every_n_layers=int(rng.integers(1, 4)),
+        local_attention=int(rng.integers(0, rng.choice([4, 16, 80, 2 * length + 2]))),
+        global_rope_theta=float(rng.choice([160000.0, 10000.0, 500.0])),
+        local_rope_theta=rng.choice([10000.0, 100.0, None]), attn_implementation="eager")
 
 
 def random_model(rng: np.random.Generator, family: str, config: transformers.PretrainedConfig):
     """A model with random weights: bare, bare without pooler, or with a task head."""
     draw = rng.random()
-    if draw < 0.5:
+    if draw < 0.5 or (draw < 0.6 and family == "modernbert"):  # which has no pooler
         model = reference.model_class(BARE[family])(config)
     elif draw < 0.6:
         model = reference.model_class(BARE[family])(config, add_pooling_layer=False)
@@ -119,6 +147,10 @@ def make_foreign(rng: np.random.Generator, model: torch.nn.Module, folder: Path,
     path = folder / "model.safetensors"
     tensors = load_file(path)
     prefix = "" if reference.bare(model) is model else model.base_model_prefix + "."
+    if "trainer" in changes:
+        base = {name: name.removeprefix(prefix) for name in tensors}
+        tensors = {("bert.encoder." if base[name].startswith("layers.") else "bert.") + base[name]:
+                   value for name, value in tensors.items()}
     if "gamma" in changes:
         tensors = {name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"):
                    value for name, value in tensors.items()}
@@ -139,6 +171,8 @@ def make_foreign(rng: np.random.Generator, model: torch.nn.Module, folder: Path,
 
 
 def _foreign_changes(rng: np.random.Generator, family: str) -> set[str]:
+    if family == "modernbert":
+        return {str(rng.choice(["module.", "trainer"]))}
     changes = {change for change in ("gamma", "buffer") if rng.random() < 0.6}
     if family == "longformer" and rng.random() < 0.4:
         changes.add("no_global")
@@ -154,6 +188,10 @@ def _rewrite_config(rng: np.random.Generator, model: torch.nn.Module, folder: Pa
     windows = fields.get("attention_window")
     if isinstance(windows, list) and len(set(windows)) == 1 and rng.random() < 0.5:
         fields["attention_window"] = windows[0]
+    if fields["model_type"] == "modernbert" and rng.random() < 0.5:
+        _say_it_as_transformers_5_does(fields)
+    if "torch_dtype" not in fields and "dtype" in fields and rng.random() < 0.3:
+        fields["torch_dtype"] = fields.pop("dtype")
     if rng.random() < 0.5:
         defaults = type(model.config)().to_dict()
         fields = {key: value for key, value in fields.items()
@@ -161,11 +199,32 @@ def _rewrite_config(rng: np.random.Generator, model: torch.nn.Module, folder: Pa
     path.write_text(json.dumps(fields, indent=2))
 
 
+def write_as_transformers_5(folder: Path) -> None:
+    """ModernBERT's config.json as the newer writer has it."""
+    fields = json.loads((folder / "config.json").read_text())
+    _say_it_as_transformers_5_does(fields)
+    (folder / "config.json").write_text(json.dumps(fields, indent=2))
+
+
+def _say_it_as_transformers_5_does(fields: dict) -> None:
+    """ModernBERT's layers and angles under the names of the newer writer."""
+    every, wide = fields.pop("global_attn_every_n_layers"), fields.pop("global_rope_theta")
+    near = fields.pop("local_rope_theta")
+    fields["layer_types"] = ["sliding_attention" if layer % every else "full_attention"
+                             for layer in range(fields["num_hidden_layers"])]
+    fields["rope_parameters"] = {
+        "full_attention": {"rope_type": "default", "rope_theta": wide},
+        "sliding_attention": {"rope_type": "default", "rope_theta": wide if near is None else near}}
+
+
 def save_weights(model: torch.nn.Module, folder: Path, storage: str) -> None:
     """Writes the checkpoint in one of STORAGES; `model` then holds the values that the file holds."""
     if storage in ("bfloat16", "float16"):
+        # Rotary frequencies are buffers: not in the file, and not rounded by a class that loads it.
+        buffers = {name: value.clone() for name, value in model.named_buffers()}
         model.to(getattr(torch, storage)).save_pretrained(folder)
-        model.float()
+        for name, value in model.float().named_buffers():
+            value.copy_(buffers[name])
     elif storage == "sharded":
         total = sum(parameter.numel() * 4 for parameter in model.parameters())
         model.save_pretrained(folder, max_shard_size=max(total // 3, 64))
@@ -233,7 +292,7 @@ def random_inputs(rng: np.random.Generator, config: transformers.PretrainedConfi
     inputs["input_ids"] = ids.astype(np.int64)
     if config.model_type == "longformer" and rng.random() < 0.75:
         inputs["global_attention_mask"] = np.stack([_global_row(rng, length) for _ in range(batch)])
-    if rng.random() < 0.5:
+    if config.model_type != "modernbert" and rng.random() < 0.5:
         inputs["token_type_ids"] = rng.integers(0, config.type_vocab_size, shape)
     if rng.random() < 0.25:
         inputs["position_ids"] = rng.integers(0, config.max_position_embeddings, shape)

@@ -35,13 +35,20 @@ def bare(model: torch.nn.Module) -> torch.nn.Module:
     return getattr(model, model.base_model_prefix, model)
 
 
-def run(model: torch.nn.Module, inputs: Tensors) -> tuple[Tensors, Tensors]:
-    """All outputs of a bare encoder in float32 and in float64, with hidden states, under the names of `forward`."""
-    function = {"longformer": _longformer, "bert": _bert}[model.config.model_type]
+# What a layer sees: (steps to the left, steps to the right, tokens of a step); None: everything.
+Reach = tuple[int, int, int] | None
+
+
+def run(model: torch.nn.Module, inputs: Tensors, reaches: list[Reach] | None = None) -> tuple[Tensors, Tensors]:
+    """All outputs of a bare encoder in float32 and in float64, with hidden states, under the names of `forward`.
+
+    `reaches` gives each layer of a model other than Longformer a window that its class does not know.
+    """
+    function = {"longformer": _longformer, "modernbert": _modernbert}.get(model.config.model_type, _bert)
     model = model.eval()
     with _softmax_in_the_type_of_its_input():
-        double = function(copy.deepcopy(model).double(), inputs)
-    return function(model, inputs), double
+        double = function(copy.deepcopy(model).double(), inputs, reaches)
+    return function(model, inputs, reaches), double
 
 
 @contextlib.contextmanager
@@ -61,15 +68,16 @@ def _softmax_in_the_type_of_its_input():
 
 def _named(output, rows: int) -> Tensors:
     result = {"last_hidden_state": output.last_hidden_state[:, :rows]}
-    if output.pooler_output is not None:
+    if getattr(output, "pooler_output", None) is not None:
         result["pooler_output"] = output.pooler_output
     for index, state in enumerate(output.hidden_states):
         result[f"hidden_states.{index}"] = state[:, :rows]
     return {name: value.numpy() for name, value in result.items()}
 
 
-def _longformer(model: torch.nn.Module, inputs: Tensors) -> Tensors:
+def _longformer(model: torch.nn.Module, inputs: Tensors, reaches: list[Reach] | None) -> Tensors:
     """Pads to a multiple of every window first: the class pads to the largest only and fails where others differ."""
+    assert reaches is None
     rows = inputs["input_ids"].shape[1]
     windows = [layer.attention.self.one_sided_attn_window_size * 2 for layer in model.encoder.layer]
     extra = -rows % math.lcm(*windows)
@@ -82,23 +90,78 @@ def _longformer(model: torch.nn.Module, inputs: Tensors) -> Tensors:
     return _named(model(**arguments, output_hidden_states=True), rows)
 
 
-def _bert(model: torch.nn.Module, inputs: Tensors) -> Tensors:
-    """A sample without any real token is a documented difference: its attention gives zeros here, not the mean."""
+def _limited(mask: torch.Tensor, reach: Reach) -> torch.Tensor:
+    """An additive mask [B, 1, 1 or n, n] with everything outside the window hidden too."""
+    if reach is None:
+        return mask
+    left, right, step = reach
+    places = torch.arange(mask.shape[-1])
+    distance = places[None] - places[:, None]
+    seen = (distance % step == 0) & (distance >= -left * step) & (distance <= right * step)
+    return mask.masked_fill(~seen, torch.finfo(mask.dtype).min)
+
+
+def _silent(context: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """A query that sees no key is a documented difference: it gives zeros here, in the reference the mean over all
+    keys, hidden ones too. Rows of real tokens always see themselves."""
+    dead = (mask == torch.finfo(mask.dtype).min).all(-1)[:, 0]
+    return context.masked_fill(dead[..., None], 0.0)
+
+
+@contextlib.contextmanager
+def _bert_attention(model: torch.nn.Module, reaches: list[Reach] | None):
+    """Windows for the layers, and silence for queries that see nothing."""
+    handles = []
+    for index, layer in enumerate(model.encoder.layer):
+        reach = reaches[index] if reaches else None
+
+        def before(module, args, kwargs, reach=reach):
+            mask = kwargs.pop("attention_mask", args[1] if len(args) > 1 else None)
+            return (args[0], _limited(mask, reach), *args[2:]), kwargs
+
+        def after(module, args, kwargs, output):
+            return (_silent(output[0], args[1]), *output[1:])
+
+        own = layer.attention.self
+        handles.append(own.register_forward_pre_hook(before, with_kwargs=True))
+        handles.append(own.register_forward_hook(after, with_kwargs=True))
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _bert(model: torch.nn.Module, inputs: Tensors, reaches: list[Reach] | None) -> Tensors:
     arguments = {name: torch.from_numpy(value) for name, value in inputs.items()}
-    rows = inputs["input_ids"].shape[1]
-    result = _named(model(**arguments, output_hidden_states=True), rows)
-    empty = np.flatnonzero(~inputs.get("attention_mask", np.ones((1, 1))).astype(bool).any(axis=1))
-    if empty.size:
-        silent = copy.deepcopy(model)
-        for layer in silent.encoder.layer:
-            layer.attention.self.value.weight.zero_()
-            layer.attention.self.value.bias.zero_()
-        special = _named(silent(**arguments, output_hidden_states=True), rows)
-        for name, value in result.items():
-            value = value.copy()
-            value[empty] = special[name][empty]
-            result[name] = value
-    return result
+    with _bert_attention(model, reaches):
+        return _named(model(**arguments, output_hidden_states=True), inputs["input_ids"].shape[1])
+
+
+@contextlib.contextmanager
+def _modernbert_attention(reaches: list[Reach] | None):
+    functions = transformers.models.modernbert.modeling_modernbert.MODERNBERT_ATTENTION_FUNCTION
+    original = functions["eager"]
+
+    def attention(module, *, attention_mask, sliding_window_mask, local_attention, **others):
+        mask = attention_mask if local_attention == (-1, -1) else sliding_window_mask
+        if reaches:
+            mask = _limited(attention_mask, reaches[module.layer_id])
+        output = original(module, attention_mask=mask, sliding_window_mask=mask,
+                          local_attention=local_attention, **others)
+        return (_silent(output[0], mask), *output[1:])
+
+    functions["eager"] = attention
+    try:
+        yield
+    finally:
+        functions["eager"] = original
+
+
+def _modernbert(model: torch.nn.Module, inputs: Tensors, reaches: list[Reach] | None) -> Tensors:
+    arguments = {name: torch.from_numpy(value) for name, value in inputs.items()}
+    with _modernbert_attention(reaches):
+        return _named(model(**arguments, output_hidden_states=True), inputs["input_ids"].shape[1])
 
 
 def model_class(name: str):

@@ -47,7 +47,8 @@ inline Tensors random_tensors(const EncoderConfig& config, uint32_t seed, float 
   Tensors tensors;
   for (const io::ExpectedTensor& expected : expected_tensors(config)) {
     std::vector<float> values(static_cast<size_t>(element_count(expected.shape)));
-    const bool around_one = expected.name.find("LayerNorm.weight") != std::string::npos;
+    const bool around_one =
+        expected.name.ends_with("orm.weight");  // "….LayerNorm.weight", "….attn_norm.weight"
     for (float& value : values) value = normal(engine) + (around_one ? 1.0f : 0.0f);
     tensors[expected.name] = std::move(values);
   }
@@ -72,7 +73,8 @@ inline void write_checkpoint(const std::filesystem::path& directory, const std::
 // and of count().
 struct ReferenceStates {
   std::vector<std::vector<double>> hidden;  // embeddings and each layer, [rows, hidden_size]
-  std::vector<double> pooled;               // [sequences, hidden_size]
+  std::vector<double> last;                 // [rows, hidden_size], behind the final norm
+  std::vector<double> pooled;               // [sequences, hidden_size]; empty without a pooler
 };
 ReferenceStates reference_encoder(const EncoderConfig& config, const Tensors& tensors,
                                   const EncoderInput& input);

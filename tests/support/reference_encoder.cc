@@ -1,5 +1,6 @@
-// Dense, double precision, no tiles, no plan: the definition of a post-norm encoder written down
-// once more.
+// Dense, double precision, no tiles, no plan: the definition of the encoders written down once
+// more.
+#include <algorithm>
 #include <cmath>
 
 #include "attention/reference.h"
@@ -17,13 +18,19 @@ class Model {
 
   Values linear(const Values& x, int64_t rows, const std::string& name, int64_t out,
                 int64_t in) const {
+    return linear_part(x, rows, name, 0, out, in);
+  }
+
+  // Rows [first, first + out) of the layer.
+  Values linear_part(const Values& x, int64_t rows, const std::string& name, int64_t first,
+                     int64_t out, int64_t in) const {
     const std::vector<float>& weight = tensors_.at(name + ".weight");
-    const std::vector<float>& bias = tensors_.at(name + ".bias");
+    const auto bias = tensors_.find(name + ".bias");
     Values y(static_cast<size_t>(rows * out));
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t o = 0; o < out; ++o) {
-        double sum = bias[o];
-        for (int64_t i = 0; i < in; ++i) sum += x[r * in + i] * weight[o * in + i];
+        double sum = bias == tensors_.end() ? 0.0 : double{bias->second[first + o]};
+        for (int64_t i = 0; i < in; ++i) sum += x[r * in + i] * weight[(first + o) * in + i];
         y[r * out + o] = sum;
       }
     }
@@ -33,7 +40,9 @@ class Model {
   void norm(Values& x, const std::string& name) const {
     const int64_t width = config_.hidden_size;
     const std::vector<float>& gamma = tensors_.at(name + ".weight");
-    const std::vector<float>& beta = tensors_.at(name + ".bias");
+    const auto found = tensors_.find(name + ".bias");
+    const std::vector<float> beta =
+        found == tensors_.end() ? std::vector<float>(static_cast<size_t>(width)) : found->second;
     for (size_t r = 0; r < x.size() / width; ++r) {
       double mean = 0, variance = 0;
       for (int64_t c = 0; c < width; ++c) mean += x[r * width + c] / width;
@@ -64,26 +73,102 @@ class Model {
     return NAN;
   }
 
-  Values attention(const Values& x, const AttentionPattern& pattern, int64_t rows,
-                   const std::string& prefix) const {
+  // Channels c and c + d / 2 of each head turned by position * theta^(-2c / d).
+  void rotate(Values& x, const std::vector<int64_t>& positions, double theta) const {
+    const int64_t width = config_.hidden_size, d = config_.head_dim();
+    for (size_t r = 0; r < positions.size(); ++r) {
+      for (int64_t head = 0; head < config_.heads; ++head) {
+        double* from = &x[r * width + head * d];
+        for (int64_t c = 0; c < d / 2; ++c) {
+          const double angle = static_cast<double>(positions[r]) *
+                               std::pow(theta, -2.0 * static_cast<double>(c) / d);
+          const double a = from[c], b = from[c + d / 2];
+          from[c] = a * std::cos(angle) - b * std::sin(angle);
+          from[c + d / 2] = b * std::cos(angle) + a * std::sin(angle);
+        }
+      }
+    }
+  }
+
+  Values attention(const Values& x, const AttentionPattern& pattern,
+                   const std::vector<int64_t>& positions, int64_t layer) const {
+    const TensorNames& names = *config_.names;
+    const std::string prefix = names.layers + std::to_string(layer) + ".";
     const int64_t width = config_.hidden_size;
+    const int64_t rows = static_cast<int64_t>(positions.size());
+    const auto project = [&](const char* name, int64_t part) {
+      return names.fused != nullptr
+                 ? linear_part(x, rows, prefix + names.fused, part * width, width, width)
+                 : linear(x, rows, prefix + name, width, width);
+    };
     ReferenceInputs in;
     in.head_dim = config_.head_dim();
     const double scale = 1 / std::sqrt(static_cast<double>(in.head_dim));
-    const auto project = [&](const std::string& name, double factor) {
-      Values y = linear(x, rows, prefix + "attention.self." + name, width, width);
-      for (double& value : y) value *= factor;
-      return y;
-    };
-    in.q = project("query", scale);
-    in.k = project("key", 1);
-    in.v = project("value", 1);
-    if (config_.global_attention) {
-      in.global_q = project("query_global", scale);
-      in.global_k = project("key_global", 1);
-      in.global_v = project("value_global", 1);
+    in.q = project(names.query, 0);
+    in.k = project(names.key, 1);
+    in.v = project(names.value, 2);
+    if (config_.position_kind == PositionKind::kRotary) {
+      rotate(in.q, positions, config_.rotary_theta[layer]);
+      rotate(in.k, positions, config_.rotary_theta[layer]);
     }
-    return attention_reference(pattern, in).out;
+    if (config_.global_attention) {
+      in.global_q = linear(x, rows, prefix + names.query + "_global", width, width);
+      in.global_k = linear(x, rows, prefix + names.key + "_global", width, width);
+      in.global_v = linear(x, rows, prefix + names.value + "_global", width, width);
+    }
+    for (double& value : in.q) value *= scale;
+    for (double& value : in.global_q) value *= scale;
+    return linear(attention_reference(pattern, in).out, rows, prefix + names.attention_output,
+                  width, width);
+  }
+
+  Values feed_forward(const Values& x, int64_t rows, int64_t layer) const {
+    const TensorNames& names = *config_.names;
+    const std::string prefix = names.layers + std::to_string(layer) + ".";
+    const int64_t width = config_.hidden_size, inner = config_.intermediate_size;
+    Values u = linear_part(x, rows, prefix + names.inner, 0, inner, width);
+    for (double& value : u) value = activate(value);
+    if (config_.feed_forward == FeedForwardKind::kGated) {
+      const Values gate = linear_part(x, rows, prefix + names.inner, inner, inner, width);
+      for (size_t i = 0; i < u.size(); ++i) u[i] *= gate[i];
+    }
+    return linear(u, rows, prefix + names.outer, width, inner);
+  }
+
+  // The row of the position table by the formula of PositionScheme.
+  double position(int64_t index, int64_t c) const {
+    const std::vector<float>& table =
+        tensors_.at(std::string(config_.names->position_embeddings) + ".weight");
+    const int64_t reserved = config_.reserved_rows(), trained = config_.trained_tokens();
+    const auto at = [&](int64_t row) { return double{table[row * config_.hidden_size + c]}; };
+    const int64_t k = index - reserved;
+    if (k < 0 || config_.position_scheme == PositionScheme::kTrained) return at(index);
+    if (config_.position_scheme == PositionScheme::kRepeat) return at(reserved + k % trained);
+    const double t = static_cast<double>(k) * static_cast<double>(trained - 1) /
+                     static_cast<double>(config_.max_tokens() - 1);
+    const int64_t low = std::min(static_cast<int64_t>(t), std::max<int64_t>(trained - 2, 0));
+    const int64_t high = std::min(low + 1, trained - 1);
+    return at(reserved + low) +
+           (t - static_cast<double>(low)) * (at(reserved + high) - at(reserved + low));
+  }
+
+  Values embeddings(const EncoderBatch& batch, const std::vector<int64_t>& ids) const {
+    const TensorNames& names = *config_.names;
+    const int64_t width = config_.hidden_size;
+    const std::vector<float>& words = tensors_.at(std::string(names.word_embeddings) + ".weight");
+    Values x(static_cast<size_t>(batch.rows * width));
+    for (int64_t r = 0; r < batch.rows; ++r) {
+      for (int64_t c = 0; c < width; ++c) {
+        double& value = x[r * width + c];
+        value = words[ids[r] * width + c];
+        if (config_.position_kind == PositionKind::kRotary) continue;
+        value += position(batch.positions[r], c);
+        value +=
+            tensors_.at(std::string(names.type_embeddings) + ".weight")[batch.types[r] * width + c];
+      }
+    }
+    norm(x, names.embedding_norm);
+    return x;
   }
 
  private:
@@ -103,42 +188,37 @@ ReferenceStates reference_encoder(const EncoderConfig& config, const Tensors& te
                                   const EncoderInput& input) {
   const Model model(config, tensors);
   const EncoderBatch batch = prepare_batch(config, input);
-  const int64_t width = config.hidden_size;
-  Values x(static_cast<size_t>(batch.rows * width));
-  for (int64_t r = 0; r < batch.rows; ++r) {
-    for (int64_t c = 0; c < width; ++c) {
-      x[r * width + c] =
-          double{tensors.at("embeddings.word_embeddings.weight")[input.input_ids[r] * width + c]} +
-          tensors.at("embeddings.position_embeddings.weight")[batch.positions[r] * width + c] +
-          tensors.at("embeddings.token_type_embeddings.weight")[batch.types[r] * width + c];
-    }
-  }
-  model.norm(x, "embeddings.LayerNorm");
+  const TensorNames& names = *config.names;
+  const bool pre = config.norm_placement == NormPlacement::kPre;
+  AttentionPattern pattern = attention_pattern(config, input);
+  Values x = model.embeddings(batch, input.input_ids);
   ReferenceStates states;
   states.hidden.push_back(x);
-  AttentionPattern pattern = attention_pattern(config, input);
   for (int64_t layer = 0; layer < config.layers; ++layer) {
-    const std::string prefix = "encoder.layer." + std::to_string(layer) + ".";
-    if (!config.attention_window.empty()) {
-      pattern.window =
-          Window{config.attention_window[layer] / 2, config.attention_window[layer] / 2};
+    const std::string prefix = names.layers + std::to_string(layer) + ".";
+    pattern.window.reset();
+    if (const int64_t window = config.window_of(layer); window > 0) {
+      pattern.window = Window{window / 2, config.causal ? 0 : window / 2};
     }
-    const Values context = model.attention(x, pattern, batch.rows, prefix);
-    Values a =
-        add(x, model.linear(context, batch.rows, prefix + "attention.output.dense", width, width));
-    model.norm(a, prefix + "attention.output.LayerNorm");
-    Values inner =
-        model.linear(a, batch.rows, prefix + "intermediate.dense", config.intermediate_size, width);
-    for (double& value : inner) value = model.activate(value);
-    x = add(a, model.linear(inner, batch.rows, prefix + "output.dense", width,
-                            config.intermediate_size));
-    model.norm(x, prefix + "output.LayerNorm");
+    pattern.dilation.assign(static_cast<size_t>(config.heads), config.dilation_of(layer));
+    Values h = x;
+    if (pre && (layer > 0 || config.first_norm)) model.norm(h, prefix + names.attention_norm);
+    x = add(x, model.attention(h, pattern, batch.positions, layer));
+    if (!pre) model.norm(x, prefix + names.attention_norm);
+    h = x;
+    if (pre) model.norm(h, prefix + names.feed_forward_norm);
+    x = add(x, model.feed_forward(h, batch.rows, layer));
+    if (!pre) model.norm(x, prefix + names.feed_forward_norm);
     states.hidden.push_back(x);
   }
+  if (names.final_norm != nullptr) model.norm(x, names.final_norm);
+  states.last = x;
+  if (names.pooler == nullptr) return states;
+  const int64_t width = config.hidden_size;
   Values first;
   for (const int64_t row : batch.first_rows)
     first.insert(first.end(), &x[row * width], &x[row * width] + width);
-  states.pooled = model.linear(first, static_cast<int64_t>(batch.first_rows.size()), "pooler.dense",
+  states.pooled = model.linear(first, static_cast<int64_t>(batch.first_rows.size()), names.pooler,
                                width, width);
   for (double& value : states.pooled) value = std::tanh(value);
   return states;

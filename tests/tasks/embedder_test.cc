@@ -24,11 +24,17 @@ TEST_F(EmbedderTest, SaysWhatItIs) {
   const Embedder embedder = Embedder::load(directory_.path());
   EXPECT_EQ(embedder.dimension(), 16);
   EXPECT_EQ(embedder.max_tokens(), 32);
-  EXPECT_EQ(embedder.pooling(), Pooling::kMean);
+  EXPECT_EQ(embedder.pooling(), std::vector<Pooling>{Pooling::kMean});
   EXPECT_TRUE(embedder.normalized());
   EXPECT_EQ(embedder.info().model_type, "longformer");
   EXPECT_EQ(embedder.count_tokens("The fox."), 5);  // special tokens counted
-  EXPECT_EQ(Embedder::load(directory_.path(), {.pooling = Pooling::kMax}).pooling(), Pooling::kMax);
+  EmbedderOptions options;
+  options.pooling = Pooling::kMax;
+  options.prompt = "rain ";
+  const Embedder other = Embedder::load(directory_.path(), options);
+  EXPECT_EQ(other.pooling(), std::vector<Pooling>{Pooling::kMax});
+  EXPECT_EQ(other.prompt(), "rain ");
+  EXPECT_EQ(other.max_tokens(), 31);
 }
 
 TEST_F(EmbedderTest, EmbedsTextsOfAnyLength) {

@@ -17,64 +17,12 @@ class ModelFiles : public testing::Test {
   test::TemporaryDirectory directory_;
 };
 
-TEST_F(ModelFiles, PoolingFlagsOfPublishedModels) {
-  const auto read = [&](const std::string& config) {
-    put_pooling(path(), config, false);
-    return read_pooling(path());
-  };
-  EXPECT_EQ(read(R"({"pooling_mode_mean_tokens": true, "pooling_mode_cls_token": false})").pooling,
-            Pooling::kMean);
-  EXPECT_EQ(read(R"({"pooling_mode_mean_tokens": false, "pooling_mode_cls_token": true})").pooling,
-            Pooling::kCls);
-  EXPECT_EQ(read(R"({"pooling_mode_mean_tokens": false, "pooling_mode_max_tokens": true})").pooling,
-            Pooling::kMax);
-  EXPECT_EQ(read(R"({"word_embedding_dimension": 16})").pooling,
-            Pooling::kMean);  // the class's default
-  EXPECT_EQ(read(R"({"pooling_mode": "cls", "embedding_dimension": 24})").pooling, Pooling::kCls);
-  EXPECT_EQ(read(R"({"pooling_mode": "cls", "embedding_dimension": 24})").dimension, 24);
-  EXPECT_EQ(read(R"({"pooling_mode": ["max"]})").pooling, Pooling::kMax);
-  EXPECT_TRUE(read("{}").stated);
-  EXPECT_FALSE(read("{}").normalize);
-  put_pooling(path(), "{}", true);
-  EXPECT_TRUE(read_pooling(path()).normalize);
-}
-
-TEST_F(ModelFiles, WithoutFilesTheMeanIsAnAssumption) {
-  const PoolingSettings settings = read_pooling(path());
-  EXPECT_EQ(settings.pooling, Pooling::kMean);
-  EXPECT_FALSE(settings.stated);
-  EXPECT_FALSE(settings.normalize);
-  EXPECT_TRUE(read_pooling(path(), Pooling::kCls).stated);
-  EXPECT_EQ(read_pooling(path(), Pooling::kCls).pooling, Pooling::kCls);
-}
-
-TEST_F(ModelFiles, WhatIsNotComputedIsRefusedByName) {
-  const auto refuse = [&](const std::string& config, const std::string& name) {
-    put_pooling(path(), config, false);
-    expect_error(ErrorCode::kUnsupported, {name}, [&] { read_pooling(path()); });
-    EXPECT_EQ(read_pooling(path(), Pooling::kMax).pooling,
-              Pooling::kMax);  // the caller's choice wins
-  };
-  refuse(R"({"pooling_mode_mean_tokens": false, "pooling_mode_lasttoken": true})",
-         "pooling_mode_lasttoken");
-  refuse(R"({"pooling_mode_mean_sqrt_len_tokens": true})", "pooling_mode_mean_sqrt_len_tokens");
-  refuse(R"({"pooling_mode_mean_tokens": true, "pooling_mode_cls_token": true})", "several");
-  refuse(R"({"pooling_mode_mean_tokens": false})", "none");
-  refuse(R"({"pooling_mode": "weightedmean"})", "weightedmean");
-  put(path() / "modules.json", R"([{"path": "", "type": "sentence_transformers.models.Transformer"},
-                                   {"path": "2_Dense", "type": "sentence_transformers.models.Dense"}])");
-  expect_error(ErrorCode::kUnsupported, {"Dense", "module 1"}, [&] { read_pooling(path()); });
-  put_pooling(path(), "{}", false);
-  put(path() / "config_sentence_transformers.json", R"({"default_prompt_name": "query"})");
-  expect_error(ErrorCode::kUnsupported, {"default_prompt_name"}, [&] { read_pooling(path()); });
-}
-
 TEST_F(ModelFiles, BrokenModuleListsAreRefused) {
   for (const char* text : {"", "{", "{}", "[]", "[1]", R"([{"type": "x.Transformer"}])",
                            R"([{"type": "x.Transformer", "path": "../other"}])",
                            R"([{"type": "x.Transformer", "path": "/etc"}])"}) {
     put(path() / "modules.json", text);
-    expect_error(ErrorCode::kInvalidFile, {"modules.json"}, [&] { read_pooling(path()); });
+    expect_error(ErrorCode::kInvalidFile, {"modules.json"}, [&] { read_sentence_modules(path()); });
   }
 }
 

@@ -21,7 +21,8 @@ class SearchTest : public testing::Test {
  protected:
   void SetUp() override { test::write_tiny_model(directory_.path() / "model", "longformer", 64); }
   TextModel load() {
-    return load_text_model(directory_.path() / "model", {.threads = 2}, Pooling::kMean);
+    return load_text_model(directory_.path() / "model",
+                           {.load = {.threads = 2}, .pooling = Pooling::kMean});
   }
   std::string file(const std::string& name, const std::string& text) {
     test::put(directory_.path() / name, text);
@@ -41,8 +42,11 @@ TEST_F(SearchTest, AQueryThatIsAPassageFindsIt) {
   settings.context = Context::kPassage;  // read alone, as the query is: the same vector
   Search search(model, "Rain comes in the night. The river runs deep.", settings);
   search.add("text", kText);
-  const SearchResult& best = search.results().at(0);
-  EXPECT_NEAR(best.score, 1.0, 1e-6);
+  const SearchResult best = search.results().at(0);
+  EXPECT_NEAR(best.cosine, 1.0, 1e-6);
+  EXPECT_EQ(best.words, 1.0);  // nothing else has all of its words
+  EXPECT_EQ(best.score, best.cosine + kDefaultWordsWeight);
+  EXPECT_EQ(best.kind, "text");
   EXPECT_EQ(best.file, "text");
   EXPECT_EQ(best.passage, "Rain comes in the night. The river runs deep.");
   EXPECT_EQ(best.line_start, 3);
@@ -68,9 +72,12 @@ TEST_F(SearchTest, ResultsAreCutFromTheText) {
                                  static_cast<size_t>(r.best_sentence_end - r.best_sentence_start)));
       EXPECT_EQ(r.best_sentence.back(), '.');
       EXPECT_EQ(r.line_start, 1 + std::count(kText.begin(), kText.begin() + r.byte_start, '\n'));
-      EXPECT_LE(std::abs(r.score), 1.0 + 1e-9);
+      EXPECT_LE(std::abs(r.cosine), 1.0 + 1e-9);
     }
-    EXPECT_TRUE(std::is_sorted(search.results().begin(), search.results().end(), ranks_before));
+    const std::vector<SearchResult> results = search.results();
+    EXPECT_TRUE(std::is_sorted(
+        results.begin(), results.end(),
+        [](const SearchResult& a, const SearchResult& b) { return a.score > b.score; }));
   }
 }
 
@@ -84,7 +91,7 @@ TEST_F(SearchTest, BothIsTheMeanOfTheOthers) {
     Search search(model, "old road", settings);
     search.add("text", kText);
     for (const SearchResult& r : search.results())
-      scores[static_cast<int>(context)][r.byte_start] = r.score;
+      scores[static_cast<int>(context)][r.byte_start] = r.cosine;
   }
   ASSERT_GT(scores[0].size(), 2u);
   for (const auto& [place, score] : scores[2]) {
@@ -118,6 +125,7 @@ TEST_F(SearchTest, LimitsAndTies) {
   }
   EXPECT_EQ(search.results()[0].passage, "The fox runs.");
   settings.min_score = 0.9999;
+  settings.words_weight = 0;
   Search strict(model, "the moon", settings);
   strict.add("a", "The fox runs.");
   EXPECT_TRUE(strict.results().empty());
@@ -160,8 +168,8 @@ TEST_F(SearchTest, LongDocumentsAreWindowedAndSaidSo) {
 TEST_F(SearchTest, TheSameBitsForAnyNumberOfThreads) {
   std::vector<double> scores[2];
   for (int i = 0; i < 2; ++i) {
-    TextModel model =
-        load_text_model(directory_.path() / "model", {.threads = 1 + 2 * i}, Pooling::kMean);
+    TextModel model = load_text_model(directory_.path() / "model",
+                                      {.load = {.threads = 1 + 2 * i}, .pooling = Pooling::kMean});
     SearchOptions settings = options(model);
     settings.context = Context::kBoth;
     Search search(model, "corn", settings);
@@ -187,6 +195,71 @@ TEST_F(SearchTest, QueriesAndOptionsThatCannotBeUsed) {
   SearchOptions stopped = options(model);
   stopped.cancelled = [] { return true; };
   test::expect_error(ErrorCode::kCancelled, {}, [&] { Search(model, "fox", stopped); });
+}
+
+TEST_F(SearchTest, IdentifiersAndPhrasesComeFirst) {
+  TextModel model = load();
+  SearchOptions settings = options(model);
+  settings.words_weight = 0;
+  settings.top = 100;
+  std::string text =
+      kText + "\nThe road has max_rain in it, the old road by the river in the night.\n";
+  for (const char* query : {"fox max_rain", "fox \"max_rain in it\""}) {
+    Search search(model, query, settings);
+    search.add("text", text);
+    const std::vector<SearchResult> results = search.results();
+    EXPECT_NE(results.at(0).passage.find("max_rain"), std::string::npos);
+    EXPECT_EQ(results.at(0).verbatim, 1);
+    EXPECT_EQ(results.at(1).verbatim, 0);
+  }
+}
+
+TEST_F(SearchTest, PartsOfOneFileGoOn) {
+  TextModel model = load();
+  SearchOptions settings = options(model);
+  settings.top = 100;
+  Search search(model, "corn", settings);
+  io::Document part;
+  part.name = "large.txt";
+  part.text = "The fox sleeps in the barn.\n\nThe hen runs.\n\n";
+  part.last = false;
+  search.add(part);
+  part.first_byte = static_cast<int64_t>(part.text.size());
+  part.first_line = 4;
+  part.text = "Rain comes.\nThe old dog eats corn.\n";
+  part.last = true;
+  search.add(part);
+  EXPECT_EQ(search.summary().documents, 1);
+  EXPECT_EQ(search.summary().windowed, 1);
+  bool found = false;
+  for (const SearchResult& r : search.results()) {
+    EXPECT_EQ(r.file, "large.txt");
+    if (r.passage.find("Rain") == std::string::npos) continue;
+    found = true;
+    EXPECT_EQ(r.line_start, 5);
+    EXPECT_EQ(r.line_end, 6);
+    EXPECT_EQ(r.byte_start, part.first_byte);
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST_F(SearchTest, PagesAndHeadingsAreCited) {
+  TextModel model = load();
+  Search search(model, "corn", options(model));
+  io::Document document;
+  document.name = "paper.html";
+  document.kind = io::DocumentKind::kHtml;
+  document.has_lines = false;
+  document.text = "Animals\n\nThe old dog eats corn in the barn.";
+  document.headings = {{0, 1, "Animals", "animals"}};
+  document.pages = {{0, 4}};
+  search.add(document);
+  const SearchResult best = search.results().at(0);
+  EXPECT_EQ(best.kind, "html");
+  EXPECT_EQ(best.headings, std::vector<std::string>{"Animals"});
+  EXPECT_EQ(best.anchor, "animals");
+  EXPECT_EQ(best.page_start, 4);
+  EXPECT_EQ(best.page_end, 4);
 }
 
 TEST_F(SearchTest, TextWithoutTokensIsNoResult) {

@@ -17,7 +17,7 @@ class Vectors : public testing::Test {
  protected:
   TextModel load(const std::string& type, int64_t tokens, Pooling pooling = Pooling::kMean) {
     test::write_tiny_model(directory_.path(), type, tokens);
-    return load_text_model(directory_.path(), {.threads = 2}, pooling);
+    return load_text_model(directory_.path(), {.load = {.threads = 2}, .pooling = pooling});
   }
   test::TemporaryDirectory directory_;
 };
@@ -34,8 +34,12 @@ std::string story(int sentences) {
   return text;
 }
 
+TokenizedText tokens_of(const TextModel& model, std::string_view text) {
+  return tokenize(model, text, TextRole::kDocument);
+}
+
 std::vector<int64_t> ids_of(const TextModel& model, std::string_view text) {
-  return model.tokenizer.encode(text, {.add_special_tokens = false}).ids;
+  return tokens_of(model, text).tokens.ids;
 }
 
 // States of prefix + ids + suffix.
@@ -76,7 +80,8 @@ TEST_F(Vectors, OneWindowIsTheReferenceDefinition) {
         want[c] = std::max(want[c], static_cast<double>(states[r * kHidden + c]));
       }
     }
-    const DocumentVector got = document_vector(model, ids);
+    const DocumentVector got =
+        document_vector(model, tokens_of(model, "The old fox sleeps in the barn."));
     EXPECT_EQ(got.windows, 1);
     expect_near(got.values, want);
   }
@@ -87,7 +92,7 @@ TEST_F(Vectors, NormalisedWhereTheModelSaysSo) {
   test::put_pooling(directory_.path(), "{}", true);
   TextModel model = load_text_model(directory_.path());
   double square = 0;
-  for (const float x : document_vector(model, ids_of(model, "a fox")).values)
+  for (const float x : document_vector(model, tokens_of(model, "a fox")).values)
     square += static_cast<double>(x) * x;
   EXPECT_NEAR(square, 1.0, 1e-6);
 }
@@ -114,7 +119,7 @@ TEST_F(Vectors, ALongTextCountsEachTokenOnce) {
       if (i + 1 == windows.size()) take(1 + w.size(), 2 + w.size());
     }
     ASSERT_EQ(all.size() / kHidden, ids.size() + 2);
-    const DocumentVector got = document_vector(model, ids);
+    const DocumentVector got = document_vector(model, tokens_of(model, story(20)));
     EXPECT_EQ(got.windows, static_cast<int64_t>(windows.size()));
     expect_near(got.values, mean_rows(all, 0, all.size() / kHidden));
   }
@@ -123,8 +128,8 @@ TEST_F(Vectors, ALongTextCountsEachTokenOnce) {
 TEST_F(Vectors, NothingIsDroppedAtTheEnd) {
   TextModel model = load("bert", 34);
   const std::string text = story(20);
-  const auto a = document_vector(model, ids_of(model, text + "moon"));
-  const auto b = document_vector(model, ids_of(model, text + "river"));
+  const auto a = document_vector(model, tokens_of(model, text + "moon"));
+  const auto b = document_vector(model, tokens_of(model, text + "river"));
   EXPECT_NE(a.values, b.values);
 }
 
@@ -135,7 +140,7 @@ TEST_F(Vectors, PassagesInTheirDocumentPoolTheirOwnStates) {
     const std::string text = story(12);
     const PreparedDocument document = prepare(model, text, passage_options(model, 32));
     ASSERT_EQ(document.segmentation.passages.size(), 3u);
-    const auto states = states_of(model, document.tokens.ids);
+    const auto states = states_of(model, document.text.tokens.ids);
     int64_t next = 0;
     passage_vectors(model, document, Reading::kInDocument, {}, [&](const PassageVectors& got) {
       ASSERT_EQ(got.passage, next++);
@@ -159,9 +164,9 @@ TEST_F(Vectors, PassagesInTheirDocumentPoolTheirOwnStates) {
 TEST_F(Vectors, PassagesAcrossWindowsPoolBothParts) {
   TextModel model = load("longformer", 34);
   const PreparedDocument document = prepare(model, story(30), passage_options(model, 30));
-  const auto& ids = document.tokens.ids;
+  const auto& ids = document.text.tokens.ids;
   std::vector<float> kept;
-  const int64_t windows = read_windows(model, ids, {}, [&](const WindowStates& states) {
+  const int64_t windows = read_windows(model, document.text, {}, [&](const WindowStates& states) {
     ASSERT_EQ(states.window.keep_begin * static_cast<int64_t>(kHidden),
               static_cast<int64_t>(kept.size()));
     kept.insert(kept.end(), states.kept.begin(), states.kept.end());
@@ -186,17 +191,76 @@ TEST_F(Vectors, PassagesAloneAreTextsOfTheirOwnToTheBit) {
   ASSERT_GT(document.segmentation.passages.size(), 5u);
   passage_vectors(model, document, Reading::kAlone, {}, [&](const PassageVectors& got) {
     const ByteRange bytes = document.segmentation.passages[static_cast<size_t>(got.passage)].bytes;
-    const auto ids =
-        ids_of(model, std::string_view(text).substr(static_cast<size_t>(bytes.begin),
-                                                    static_cast<size_t>(bytes.end - bytes.begin)));
-    const std::vector<float> want = document_vector(model, ids).values;
+    const auto tokens = tokens_of(
+        model, std::string_view(text).substr(static_cast<size_t>(bytes.begin),
+                                             static_cast<size_t>(bytes.end - bytes.begin)));
+    const std::vector<float> want = document_vector(model, tokens).values;
     EXPECT_TRUE(std::equal(want.begin(), want.end(), got.values.begin()));
   });
 }
 
+// States of prefix + prompt + text + suffix, read as one text.
+TEST_F(Vectors, APromptStandsBeforeEveryWindowAndPassage) {
+  test::write_tiny_model(directory_.path(), "bert", 34);
+  for (const bool include : {true, false}) {
+    test::put_pooling(directory_.path(),
+                      include ? R"({"include_prompt": true})" : R"({"include_prompt": false})",
+                      false);
+    TextModel model = load_text_model(directory_.path(), {.load = {.threads = 2},
+                                                          .pooling = std::nullopt,
+                                                          .query_prompt = "rain ",
+                                                          .document_prompt = "the moon "});
+    EXPECT_EQ(model.capacity(), 30);
+    const TokenizedText text = tokens_of(model, "a fox runs");
+    EXPECT_EQ(text.prompt, (std::vector<int64_t>{12, 31}));
+    EXPECT_EQ(text.tokens.offsets[0], (text::Offset{0, 1}));
+    std::vector<int64_t> ids = text.prompt;
+    ids.insert(ids.end(), text.tokens.ids.begin(), text.tokens.ids.end());
+    const auto whole = states_of(model, ids);
+    const size_t rows = whole.size() / kHidden;
+    ASSERT_EQ(rows, 7u);
+    expect_near(document_vector(model, text).values, mean_rows(whole, include ? 0 : 3, rows));
+    const PreparedDocument document = prepare(model, "a fox runs", passage_options(model, 8));
+    passage_vectors(model, document, Reading::kAlone, {}, [&](const PassageVectors& got) {
+      expect_near(got.values, mean_rows(whole, include ? 0 : 3, rows));
+    });
+    passage_vectors(model, document, Reading::kInDocument, {}, [&](const PassageVectors& got) {
+      expect_near(got.values, mean_rows(whole, 3, 6));
+    });
+    EXPECT_EQ(tokenize(model, "a", TextRole::kQuery).prompt, (std::vector<int64_t>{28}));
+  }
+  test::expect_error(ErrorCode::kInvalidArgument, {"room", "prompt"}, [&] {
+    std::string prompt;
+    for (int i = 0; i < 40; ++i) prompt += "rain ";
+    load_text_model(directory_.path(), {.load = {},
+                                        .pooling = std::nullopt,
+                                        .query_prompt = std::nullopt,
+                                        .document_prompt = prompt});
+  });
+}
+
+TEST_F(Vectors, ModesThatTakeOneStateAverageOverTheWindows) {
+  for (const Pooling pooling : {Pooling::kCls, Pooling::kLastToken}) {
+    TextModel model = load("bert", 34, pooling);
+    const auto ids = ids_of(model, story(20));
+    std::vector<double> want(kHidden, 0.0);
+    for (const Window& w :
+         plan_windows(static_cast<int64_t>(ids.size()), 32, window_overlap(32, model.reach()))) {
+      const auto states = states_of(model, std::span(ids).subspan(static_cast<size_t>(w.begin),
+                                                                  static_cast<size_t>(w.size())));
+      const size_t at = pooling == Pooling::kCls ? 0 : states.size() - kHidden;
+      for (size_t c = 0; c < kHidden; ++c) {
+        want[c] += static_cast<double>(states[at + c]) *
+                   static_cast<double>(w.keep_end - w.keep_begin) / static_cast<double>(ids.size());
+      }
+    }
+    expect_near(document_vector(model, tokens_of(model, story(20))).values, want);
+  }
+}
+
 TEST_F(Vectors, ProgressReachesTheTotalAndCancellationStops) {
   TextModel model = load("bert", 34);
-  const auto ids = ids_of(model, story(60));
+  const TokenizedText text = tokens_of(model, story(60));
   int64_t last = 0;
   int64_t all = 0;
   Hooks hooks;
@@ -205,12 +269,12 @@ TEST_F(Vectors, ProgressReachesTheTotalAndCancellationStops) {
     last = done;
     all = total;
   };
-  document_vector(model, ids, hooks);
+  document_vector(model, text, hooks);
   EXPECT_EQ(last, all);
-  EXPECT_GT(all, static_cast<int64_t>(ids.size()));
+  EXPECT_GT(all, static_cast<int64_t>(text.tokens.size()));
   hooks.progress = nullptr;
   hooks.cancelled = [] { return true; };
-  test::expect_error(ErrorCode::kCancelled, {}, [&] { document_vector(model, ids, hooks); });
+  test::expect_error(ErrorCode::kCancelled, {}, [&] { document_vector(model, text, hooks); });
 }
 
 TEST_F(Vectors, PassageBudgetsFollowTheModel) {

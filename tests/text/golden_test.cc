@@ -1,12 +1,14 @@
-// What the reference tokenizer gave (tools/tokenizer_goldens.py): ids, type ids, offsets in three
-// units, decoded text.
+// What the reference tokenizer gave (tools/tokenizer_goldens.py, tools/bpe_goldens.py): ids, type
+// ids, words, offsets in three units, decoded text.
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "text/tokenizer.h"
 
@@ -23,6 +25,8 @@ Tokenizer load(const Json& line) {
   TokenizerFiles files;
   files.tokenizer_json = file("tokenizer_json");
   files.vocab_txt = file("vocab_txt");
+  files.vocab_json = file("vocab_json");
+  files.merges_txt = file("merges_txt");
   files.tokenizer_config = file("tokenizer_config");
   files.special_tokens_map = file("special_tokens_map");
   files.added_tokens = file("added_tokens");
@@ -30,12 +34,34 @@ Tokenizer load(const Json& line) {
   return Tokenizer::load(files);
 }
 
-Json in_unit(const Json& line, const Encoding& encoding, OffsetUnit unit) {
+// A text of a case, or a list of words.
+struct Input {
+  explicit Input(const Json& json) {
+    if (json.is_array()) {
+      words = json.get<std::vector<std::string>>();
+      split = true;
+    } else {
+      text = json.get<std::string>();
+    }
+  }
+  TextInput input() const { return split ? TextInput(std::span(words)) : TextInput(text); }
+  // What the offsets of a token count in.
+  const std::string& around(int32_t word) const {
+    return split ? words.at(static_cast<size_t>(word)) : text;
+  }
+
+  std::string text;
+  std::vector<std::string> words;
+  bool split = false;
+};
+
+Json in_unit(const Input& a, const Input& b, const Encoding& encoding, OffsetUnit unit) {
   Json result = Json::array();
   for (size_t i = 0; i < encoding.size(); ++i) {
     std::vector<Offset> one = {encoding.offsets[i]};
     if (encoding.sequence[i] >= 0) {
-      convert_offsets(line[encoding.sequence[i] == 0 ? "a" : "b"].get<std::string>(), unit, one);
+      const Input& side = encoding.sequence[i] == 0 ? a : b;
+      convert_offsets(side.around(encoding.words[i]), unit, one);
     }
     result.push_back({one[0].begin, one[0].end});
   }
@@ -45,22 +71,27 @@ Json in_unit(const Json& line, const Encoding& encoding, OffsetUnit unit) {
 void check_encoding(const Tokenizer& tokenizer, const Json& line) {
   EncodeSettings settings;
   settings.add_special_tokens = line.value("special", true);
-  const auto a = line["a"].get<std::string>();
+  const Input a(line["a"]);
+  const Input b(line.contains("b") ? line["b"] : Json(""));
   const Encoding encoding = line.contains("b")
-                                ? tokenizer.encode_pair(a, line["b"].get<std::string>(), settings)
-                                : tokenizer.encode(a, settings);
+                                ? tokenizer.encode_pair(a.input(), b.input(), settings)
+                                : tokenizer.encode(a.input(), settings);
   EXPECT_EQ(Json(encoding.ids), line["ids"]);
   EXPECT_EQ(Json(encoding.type_ids), line["types"]);
   ASSERT_EQ(encoding.offsets.size(), encoding.size());
   ASSERT_EQ(encoding.sequence.size(), encoding.size());
+  ASSERT_EQ(encoding.words.size(), encoding.size());
   if (line.contains("sequence")) {
     EXPECT_EQ(Json(std::vector<int>(encoding.sequence.begin(), encoding.sequence.end())),
               line["sequence"]);
   }
-  EXPECT_EQ(in_unit(line, encoding, OffsetUnit::kByte), line["bytes"]);
+  if (line.contains("words")) {
+    EXPECT_EQ(Json(encoding.words), line["words"]);
+  }
+  EXPECT_EQ(in_unit(a, b, encoding, OffsetUnit::kByte), line["bytes"]);
   // Left out where they equal the bytes.
-  EXPECT_EQ(in_unit(line, encoding, OffsetUnit::kCodePoint), line.value("chars", line["bytes"]));
-  EXPECT_EQ(in_unit(line, encoding, OffsetUnit::kUtf16), line.value("utf16", line["bytes"]));
+  EXPECT_EQ(in_unit(a, b, encoding, OffsetUnit::kCodePoint), line.value("chars", line["bytes"]));
+  EXPECT_EQ(in_unit(a, b, encoding, OffsetUnit::kUtf16), line.value("utf16", line["bytes"]));
 }
 
 class Golden : public testing::TestWithParam<const char*> {};
@@ -93,7 +124,8 @@ TEST_P(Golden, EqualsTheReference) {
 
 INSTANTIATE_TEST_SUITE_P(Files, Golden,
                          testing::Values("uncased", "normalizers", "added_tokens", "decode",
-                                         "directories"),
+                                         "directories", "bpe", "bpe_options", "pretokenizers",
+                                         "bpe_directories"),
                          [](const auto& file) { return std::string(file.param); });
 
 }  // namespace

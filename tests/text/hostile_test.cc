@@ -1,8 +1,10 @@
 // Broken and hostile tokenizer files: one Error that names the file and the rule, nothing else.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "base/limits.h"
 #include "longformer/error.h"
@@ -87,6 +89,7 @@ TEST(HostileJson, VocabularyIds) {
   expect_invalid(with_vocab("{\"[UNK]\":0,\"a\":1,\"a\":2}"), "the same token twice");
   expect_invalid(with_vocab("{}"), "has no vocab");
   expect_invalid(with_vocab("[[\"a\",0.5]]"), "has no vocab");
+  expect_invalid(with_vocab("7"), "has no vocab");
   expect_invalid(with_vocab("{\"" + std::string(4097, 'a') + "\":0}"), "longer than 4096 bytes");
 }
 
@@ -181,12 +184,9 @@ TEST(HostileJson, UnsupportedTypesAreNamed) {
         },
         ErrorCode::kUnsupported, std::string(part) + " of type \"" + type + "\"");
   };
-  expect_unsupported("model", "BPE");
-  expect_unsupported("model", "Unigram");
-  expect_unsupported("normalizer", "NFKC");
-  expect_unsupported("pre_tokenizer", "ByteLevel");
-  expect_unsupported("post_processor", "RobertaProcessing");
-  expect_unsupported("decoder", "ByteLevel");
+  for (const char* part : {"model", "normalizer", "pre_tokenizer", "post_processor", "decoder"}) {
+    expect_unsupported(part, "Surprise");
+  }
   expect_changed([](Json& j) { j["version"] = "2.0"; }, ErrorCode::kUnsupported, "version \"2.0\"");
   expect_changed([](Json& j) { j["model"]["type"] = "evil\x1b[2J" + std::string(200, 'x'); },
                  ErrorCode::kUnsupported, "\"evil?[2Jxxx");
@@ -198,7 +198,7 @@ TEST(HostileJson, UnsupportedTypesAreNamed) {
 TEST(HostileVocabTxt, Cases) {
   TokenizerFiles files;
   files.place = "model";
-  expect_error(files, ErrorCode::kNotFound, "no tokenizer.json and no vocab.txt");
+  expect_error(files, ErrorCode::kNotFound, "no tokenizer: a model directory needs tokenizer.json");
   files.vocab_txt = "";
   expect_error(files, ErrorCode::kInvalidFile, "unknown token");
   files.vocab_txt = "[UNK]\n\xC3(\n";
@@ -226,6 +226,161 @@ TEST(HostileVocabTxt, Cases) {
   files.added_tokens.reset();
   files.special_tokens_map = "{\"cls_token\":7}";
   expect_error(files, ErrorCode::kInvalidFile, "cls_token must be an object");
+}
+
+TEST(HostileVocabTxt, BpeFiles) {
+  TokenizerFiles files;
+  files.place = "model";
+  files.vocab_json = "{\"<s>\":0,\"</s>\":1,\"a\":2,\"b\":3,\"ab\":4}";
+  expect_error(files, ErrorCode::kNotFound, "no merges.txt");
+  std::swap(files.vocab_json, files.merges_txt);
+  expect_error(files, ErrorCode::kNotFound, "no vocab.json");
+  std::swap(files.vocab_json, files.merges_txt);
+  files.merges_txt = "#version: 0.2\na b\n";
+  EXPECT_EQ(Tokenizer::load(files).encode("ab").ids, (std::vector<int64_t>{0, 4, 1}));
+
+  const auto expect_merges = [&](const std::string& merges, const std::string& part) {
+    files.merges_txt = merges;
+    expect_error(files, ErrorCode::kInvalidFile, part);
+  };
+  expect_merges("#version: 0.2\na b\na c\n", "merge 2 names or makes a token");
+  expect_merges("a b\n\nb a\n", "merge 2 must be two tokens");
+  expect_merges("a b c\n", "merge 1 must be two tokens");
+  expect_merges("a \xFF\n", "merges.txt: not UTF-8 at byte 2");
+  expect_merges(std::string(8193, 'a') + " b\n", "merge 1 is longer than 8192 bytes");
+  expect_merges(std::string(static_cast<size_t>(kMaxMerges) + 1, '\n'), "more than 4000000 lines");
+
+  files.merges_txt = "a b\n";
+  const auto expect_vocab = [&](const std::string& vocab, const std::string& part) {
+    files.vocab_json = vocab;
+    expect_error(files, ErrorCode::kInvalidFile, part);
+  };
+  expect_vocab("", "vocab.json: not valid JSON");
+  expect_vocab("[]", "must be an object of tokens");
+  expect_vocab("7", "must be an object of tokens");
+  expect_vocab("{}", "holds no tokens");
+  expect_vocab("{\"a\":{}}", "has no whole number");
+  expect_vocab("{\"a\":0,\"b\":0}", "two vocabulary entries have the id 0");
+  expect_vocab("{\"a\":0,\"b\":1,\"ab\":2000000}", "its id must lie in");
+  files.tokenizer_config = "{\"tokenizer_class\":\"CLIPTokenizer\"}";
+  files.vocab_json = "{\"a\":0}";
+  expect_error(files, ErrorCode::kUnsupported, "CLIPTokenizer");
+}
+
+Json bpe_json() {
+  Json json = bert_json();
+  json["normalizer"] = nullptr;
+  json["pre_tokenizer"] = nullptr;
+  json["post_processor"] = nullptr;
+  json["added_tokens"] = Json::array();
+  json["model"] = {{"type", "BPE"},
+                   {"vocab", {{"a", 0}, {"b", 1}, {"ab", 2}, {"<unk>", 3}}},
+                   {"unk_token", "<unk>"},
+                   {"merges", {"a b"}}};
+  return json;
+}
+
+TEST(HostileJson, Bpe) {
+  EXPECT_EQ(load_json(bpe_json()).encode("abx").ids, (std::vector<int64_t>{2, 3}));
+  const auto expect = [](const std::string& merges, const std::string& part) {
+    Json json = bpe_json();
+    json["model"]["merges"] = Json::parse(merges);
+    expect_invalid(json.dump(), part);
+  };
+  expect(R"(["a x"])", "merge 1 names or makes a token that the vocabulary lacks");
+  expect(R"(["a b","ab b"])", "merge 2 names or makes a token");
+  expect(R"(["a b",["a","b"]])", "merge 2 must be a pair of tokens like the others");
+  expect(R"([["a","b","c"]])", "merge 1 must be a pair");
+  expect(R"([["a",7]])", "merge 1 must be a pair");
+  expect(R"([7])", "merge 1 must be a pair");
+  expect(R"([[")" + std::string(4097, 'a') + R"(","b"]])", "longer than 4096 bytes");
+  expect(R"("a b")", "model.merges must be a list");
+  Json json = bpe_json();
+  json["model"]["dropout"] = 0.1;
+  expect_error(json_files(json.dump()), ErrorCode::kUnsupported, "model.dropout above zero");
+  json["model"]["dropout"] = "much";
+  expect_invalid(json.dump(), "dropout must be a number");
+  json["model"]["dropout"] = 0.0;
+  EXPECT_EQ(load_json(json).encode("ab").ids, std::vector<int64_t>{2});
+  json["model"]["end_of_word_suffix"] = std::string(100, 'w');
+  expect_invalid(json.dump(), "at most 32 bytes");
+  json["model"]["unk_token"] = "nowhere";  // as in the reference: a fault only where it is needed
+  json["model"]["end_of_word_suffix"] = nullptr;
+  EXPECT_EQ(load_json(json).encode("ab").ids, std::vector<int64_t>{2});
+  EXPECT_THROW(load_json(json).encode("abx"), Error);
+  json["model"]["byte_fallback"] = true;
+  json["model"]["end_of_word_suffix"] = "</w>";
+  expect_error(json_files(json.dump()), ErrorCode::kUnsupported, "byte_fallback together with");
+}
+
+TEST(HostileJson, Unigram) {
+  const auto expect = [](const std::string& vocab, const Json& unk_id, const std::string& part) {
+    Json json = bpe_json();
+    json["model"] = {{"type", "Unigram"}, {"vocab", Json::parse(vocab)}, {"unk_id", unk_id}};
+    expect_invalid(json.dump(), part);
+  };
+  expect(R"([["a",0.5,1]])", nullptr, "must be a list of pieces with their scores");
+  expect(R"([[0.5,"a"]])", nullptr, "must be a list of pieces");
+  expect(R"({"a":0})", nullptr, "model.vocab");
+  expect(R"([[")" + std::string(4097, 'a') + R"(",0]])", nullptr, "a piece longer than 4096");
+  expect(R"([["a",0]])", -1, "unk_id must be a whole number");
+  expect(R"([["a",0]])", 1, "unknown");
+}
+
+// Each step doubles the text.
+TEST(HostileJson, PreTokenizerThatGrows) {
+  Json json = bpe_json();
+  const Json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", false}};
+  json["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", Json::array()}};
+  for (int i = 0; i < 60; ++i) json["pre_tokenizer"]["pretokenizers"].push_back(bytes);
+  const Tokenizer tokenizer = load_json(json);
+  try {
+    tokenizer.encode(std::string(1000, '\x01'));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidFile);
+    EXPECT_NE(std::string(error.what()).find("64 times as long"), std::string::npos);
+  }
+}
+
+// A pattern that backtracks without end gives an answer or an Error, soon.
+TEST(HostileJson, PatternThatBacktracks) {
+  Json json = bpe_json();
+  json["pre_tokenizer"] = {{"type", "Split"},
+                           {"pattern", {{"Regex", "(a+)+$"}}},
+                           {"behavior", "Isolated"},
+                           {"invert", false}};
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    load_json(json).encode(std::string(100'000, 'a') + "b");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidFile) << error.what();
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+}
+
+// Tokens of thousands of bytes that nearly match everywhere: a walk for each byte of the text would
+// take 4096 steps.
+TEST(HostileJson, LongTokensTakeLinearTime) {
+  const std::string run(4095, 'a');
+  const auto start = std::chrono::steady_clock::now();
+  Json json = bert_json();
+  json["model"]["max_input_chars_per_word"] = 100'000'000;
+  json["model"]["vocab"]["##" + std::string(4000, 'a') + "b"] = 21;
+  const std::string text(4'000'000, 'a');
+  EXPECT_EQ(load_json(json).encode(text).size(), text.size() + 2);
+  json = bert_json();
+  json["added_tokens"].push_back({{"id", 21},
+                                  {"content", run + "b"},
+                                  {"single_word", false},
+                                  {"lstrip", false},
+                                  {"rstrip", false},
+                                  {"normalized", false},
+                                  {"special", false}});
+  EXPECT_EQ(load_json(json).encode(text).ids, (std::vector<int64_t>{2, 1, 3}));
+  EXPECT_EQ(load_json(json).encode("the " + run + run + "b").ids,
+            (std::vector<int64_t>{2, 8, 1, 21, 3}));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
 }
 
 // Every prefix and many single-byte changes of a good file load or give an Error; whatever loads

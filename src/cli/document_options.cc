@@ -1,0 +1,29 @@
+#include "cli/document_options.h"
+
+namespace longformer::cli {
+
+void add_document_options(CLI::App& app, io::Copies copies, DocumentOptions& options) {
+  options.list.copies = copies;
+  app.add_option("--include", options.list.include,
+                 "Below directories, take only files whose path matches this glob (repeatable); "
+                 "** crosses directories")
+      ->type_name("GLOB")
+      ->allow_extra_args(false);
+  app.add_option("--exclude", options.list.exclude,
+                 "Below directories, leave out files whose path matches this glob (repeatable)")
+      ->type_name("GLOB")
+      ->allow_extra_args(false);
+  app.add_option_function<std::vector<std::string>>(
+         "--converter",
+         [&options](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) {
+             options.read.converters.push_back(io::parse_converter(text));
+           }
+         },
+         "A program that turns matching files into text on its standard output (repeatable); {} "
+         "in the command stands for the file")
+      ->type_name("GLOB=COMMAND")
+      ->allow_extra_args(false);
+}
+
+}  // namespace longformer::cli

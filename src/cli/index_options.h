@@ -1,0 +1,14 @@
+// What the commands over an index take from it where the user has left it open.
+#pragma once
+
+#include "cli/task_options.h"
+#include "io/collection.h"
+
+namespace longformer::cli {
+
+// The model's directory, where no other is named: the one that the index was built with. Throws
+// kNotFound, saying what to do, where that is no longer there. Pooling and the prompt of documents
+// likewise.
+void use_index_settings(const io::Settings& settings, TaskOptions& options);
+
+}  // namespace longformer::cli

@@ -1,0 +1,31 @@
+// Windows, dilation and lengths other than the checkpoint's: the options that every command with a
+// model shares.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "longformer/encoder.h"
+
+namespace longformer::cli {
+
+struct LoadOverrides {
+  std::vector<int64_t> attention_window;
+  std::vector<int64_t> attention_dilation;
+  int64_t max_tokens = 0;
+  std::string positions;  // "", "extend", "repeat"
+};
+
+// Adds --attention-window, --attention-dilation, --max-tokens and --positions.
+void add_load_options(CLI::App& app, LoadOverrides& overrides);
+
+// Puts them into what Encoder::load and load_text_model take.
+void apply(const LoadOverrides& overrides, LoadOptions& options);
+
+// A notice on standard error that says what the options changed; nothing where they changed
+// nothing.
+void report_overrides(const EncoderInfo& info);
+
+}  // namespace longformer::cli

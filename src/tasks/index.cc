@@ -1,0 +1,315 @@
+#include "tasks/index.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "io/temporaries.h"
+#include "tasks/index_changes.h"
+
+namespace longformer::tasks {
+namespace {
+
+namespace fs = std::filesystem;
+
+// New vectors are written without holes when more than half of the old ones are holes.
+constexpr int64_t kHolesShare = 2;
+
+// The numbers that are kept when the caller leaves them open.
+IndexSettings complete(const TextModel& model, const IndexChoices& choices,
+                       const io::Settings& known) {
+  const auto text = [&](const char* name) { return setting(known, name); };
+  const auto number = [&](const char* name) -> std::optional<int64_t> {
+    if (known.empty()) return std::nullopt;
+    try {
+      return std::stoll(text(name));
+    } catch (const std::exception&) {
+      return std::nullopt;
+    }
+  };
+  IndexSettings settings;
+  settings.context =
+      choices.context.value_or(context_from_name(text("context")).value_or(default_context(model)));
+  settings.passages = passage_options(
+      model, choices.passage_tokens ? choices.passage_tokens : number("passage_tokens"));
+  settings.vectors = choices.vectors.value_or(
+      io::vector_kind_from_name(text("vectors")).value_or(io::VectorKind::kInt8));
+  settings.dims = choices.dims.value_or(number("dims").value_or(0));
+  if (choices.dims && (*choices.dims < 1 || *choices.dims > model.dimension())) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "must be from 1 to " + std::to_string(model.dimension()) +
+                    ", the numbers of this model's vectors; got " + std::to_string(*choices.dims),
+                "dims");
+  }
+  if (choices.shard) {
+    settings.shard = *choices.shard;
+  } else if (!text("shard").empty()) {
+    settings.shard = parse_shard(text("shard"));
+  }
+  return settings;
+}
+
+int64_t holes(const io::Collection& collection, const std::vector<io::CollectionFile>& files) {
+  int64_t used = 0;
+  for (const io::CollectionFile& file : files) used += file.passages;
+  return collection.state().positions - used;
+}
+
+// Writes documents into an open collection.
+class Builder {
+ public:
+  Builder(TextModel& model, const fs::path& directory, io::Collection& collection,
+          const IndexSettings& settings, const IndexInput& input, const IndexHooks& hooks)
+      : model_(model),
+        collection_(collection),
+        settings_(settings),
+        input_(input),
+        hooks_(hooks),
+        layout_(vector_layout(collection.settings(), directory.string())),
+        vectors_(directory, layout_, collection.state().generation, collection.state().positions) {}
+
+  IndexSummary run(const std::vector<std::string>& documents) {
+    FileChanges changes =
+        find_changes(collection_.files(), input_.arguments, documents, hooks_.cancelled);
+    summary_.skipped = std::move(changes.skipped);
+    summary_.unchanged = changes.unchanged;
+    apply_rows(changes);
+    double total = 0;
+    for (const FileToRead& file : changes.read) total += static_cast<double>(file.file.size) + 1;
+    for (const FileToRead& file : changes.read) {
+      share_ = (static_cast<double>(file.file.size) + 1) / total;
+      read(file);
+      done_ += share_;
+    }
+    return std::move(summary_);
+  }
+
+ private:
+  // Changes that need no reading, in one group.
+  void apply_rows(const FileChanges& changes) {
+    if (changes.update.empty() && changes.remove.empty()) return;
+    collection_.begin();
+    // Removed first: a path may be taken over by a file that has moved there.
+    for (const io::CollectionFile& file : changes.remove) collection_.remove_file(file);
+    for (const io::CollectionFile& file : changes.update) {
+      io::CollectionFile aside = file;
+      aside.path = std::string("\0", 1) + std::to_string(file.id);  // no file is called so
+      collection_.update_file(aside);
+    }
+    for (const io::CollectionFile& file : changes.update) collection_.update_file(file);
+    collection_.commit();
+    summary_.moved = changes.moved;
+    summary_.removed = static_cast<int64_t>(changes.remove.size());
+  }
+
+  void read(const FileToRead& found) {
+    const IndexSummary before = summary_;
+    std::exception_ptr failure;  // ours, not the document's
+    start(found);
+    try {
+      io::read_document(found.name, input_.read, [&](const io::Document& part) {
+        try {
+          add(part, found.name);
+        } catch (...) {
+          failure = std::current_exception();
+          throw;
+        }
+      });
+    } catch (const Error& error) {
+      collection_.roll_back();
+      vectors_.truncate(collection_.state().positions);
+      if (failure) std::rethrow_exception(failure);
+      summary_ = before;
+      skip(found, error);
+      return;
+    }
+    finish(found);
+  }
+
+  void start(const FileToRead& found) {
+    collection_.begin();
+    if (found.old) collection_.remove_file(*found.old);
+    file_ = found.file;
+    file_.first_passage = collection_.state().next_passage;
+    file_.first_position = collection_.state().positions;
+    windows_ = 1;
+  }
+
+  void add(const io::Document& part, const std::string& name) {
+    const PreparedDocument document = prepare(model_, part.text, settings_.passages);
+    Hooks hooks;
+    hooks.cancelled = hooks_.cancelled;
+    if (hooks_.progress) {
+      hooks.progress = [&](int64_t done, int64_t total) {
+        const double part_done =
+            static_cast<double>(done) / static_cast<double>(std::max<int64_t>(total, 1));
+        const double bytes = static_cast<double>(part.first_byte) +
+                             part_done * static_cast<double>(part.text.size());
+        const double size = static_cast<double>(std::max<int64_t>(
+            file_.size, part.first_byte + static_cast<int64_t>(part.text.size())));
+        hooks_.progress(done_ + share_ * bytes / std::max(size, 1.0));
+      };
+    }
+    const int64_t windows = read_passage_vectors(
+        model_, document, settings_.context, layout_.dims, hooks,
+        [&](int64_t passage, std::span<const float> vector) {
+          vectors_.append(vector);
+          collection_.add_passage(
+              file_.first_passage + file_.passages,
+              keep_passage(part, document.segmentation.passages[static_cast<size_t>(passage)]));
+          ++file_.passages;
+        });
+    windows_ = std::max(windows_, part.first_byte > 0 ? 2 : windows);
+    file_.kind = io::document_kind_name(part.kind);
+    summary_.tokens += static_cast<int64_t>(document.text.tokens.size());
+    const auto note = [&](std::vector<std::string>& names, bool applies) {
+      if (applies && (names.empty() || names.back() != name)) names.push_back(name);
+    };
+    note(summary_.unreadable, is_unreadable(model_.tokenizer, document.text.tokens));
+    note(summary_.replaced, part.replaced);
+  }
+
+  void finish(const FileToRead& found) {
+    vectors_.sync();
+    io::CollectionState state = collection_.state();
+    state.positions = vectors_.rows();
+    state.next_passage = file_.first_passage + file_.passages;
+    collection_.add_file(file_);
+    collection_.set_state(state);
+    collection_.commit();
+    ++(found.old ? summary_.changed : summary_.added);
+    if (windows_ > 1) ++summary_.windowed;
+  }
+
+  // What the index had of the document stays only while it may come back as it was.
+  void skip(const FileToRead& found, const Error& error) {
+    summary_.skipped.push_back({found.name, error.what()});
+    if (!found.old || error.code() == ErrorCode::kIo) return;
+    collection_.begin();
+    collection_.remove_file(*found.old);
+    collection_.commit();
+    ++summary_.removed;
+  }
+
+  TextModel& model_;
+  io::Collection& collection_;
+  const IndexSettings& settings_;
+  const IndexInput& input_;
+  const IndexHooks& hooks_;
+  io::VectorLayout layout_;
+  io::VectorWriter vectors_;
+  IndexSummary summary_;
+  io::CollectionFile file_;  // in work
+  int64_t windows_ = 1;
+  double done_ = 0;   // share of all work before the document in work
+  double share_ = 1;  // of the document in work
+};
+
+// The vectors anew, without holes, as the next generation.
+void compact(const fs::path& directory, io::Collection& collection) {
+  const io::VectorLayout layout = vector_layout(collection.settings(), directory.string());
+  io::CollectionState state = collection.state();
+  const io::VectorReader old(directory, layout, state.generation, state.positions);
+  ++state.generation;
+  io::VectorWriter fresh(directory, layout, state.generation, 0);
+  std::vector<io::CollectionFile> files = collection.files();
+  for (io::CollectionFile& file : files) {
+    const int64_t first = fresh.rows();
+    for (int64_t k = 0; k < file.passages; ++k) fresh.append_row(old.row(file.first_position + k));
+    file.first_position = first;
+  }
+  fresh.sync();
+  state.positions = fresh.rows();
+  collection.begin();
+  for (const io::CollectionFile& file : files) collection.update_file(file);
+  collection.set_state(state);
+  collection.commit();
+  io::remove_other_generations(directory, state.generation);
+}
+
+}  // namespace
+
+struct IndexWriter::Impl {
+  fs::path directory;
+  Mode mode;
+  io::WriterLock lock;
+  std::optional<io::Collection> collection;
+  io::Settings settings;
+
+  // What a rebuild fills. Its name is always the same, so that the next one removes what a killed
+  // one has left.
+  fs::path fresh_directory() const {
+    fs::path path = directory.has_filename() ? directory : directory.parent_path();
+    return path.parent_path() / ("." + path.filename().string() + ".rebuild");
+  }
+
+  IndexSummary run(const fs::path& place, io::Collection& target, TextModel& model,
+                   const IndexSettings& wanted, const IndexInput& input, const IndexHooks& hooks) {
+    io::remove_other_generations(place, target.state().generation);
+    std::vector<std::string> documents;
+    std::copy_if(input.documents.begin(), input.documents.end(), std::back_inserter(documents),
+                 [&](const std::string& name) {
+                   return wanted.shard.has(fs::path(name).lexically_normal().string());
+                 });
+    IndexSummary summary = Builder(model, place, target, wanted, input, hooks).run(documents);
+    std::vector<io::CollectionFile> files = target.files();
+    if (holes(target, files) * kHolesShare > target.state().positions) {
+      compact(place, target);
+      summary.compacted = true;
+    }
+    for (const io::CollectionFile& file : files) summary.passages += file.passages;
+    summary.files = static_cast<int64_t>(files.size());
+    return summary;
+  }
+};
+
+IndexWriter::IndexWriter(const fs::path& directory, Mode mode)
+    : impl_(new Impl{
+          absolute_name(directory.string()), mode, io::WriterLock(directory), std::nullopt, {}}) {
+  if (mode == Mode::kRebuild || !io::Collection::exists(directory)) return;
+  impl_->collection = io::Collection::write(impl_->directory);
+  impl_->settings = impl_->collection->settings();
+}
+
+IndexWriter::~IndexWriter() = default;
+
+const io::Settings& IndexWriter::settings() const { return impl_->settings; }
+
+IndexSummary IndexWriter::update(TextModel& model, const fs::path& model_directory,
+                                 const IndexChoices& choices, const IndexInput& input,
+                                 const IndexHooks& hooks) {
+  const IndexSettings wanted = complete(model, choices, impl_->settings);
+  const ModelFingerprint print =
+      fingerprint(model_directory, model.modules, known_fingerprint(impl_->settings));
+  const io::Settings settings = describe(model, wanted, model_directory, print);
+  if (impl_->mode == Mode::kRebuild) {
+    const fs::path fresh = impl_->fresh_directory();
+    std::error_code ignored;
+    fs::remove_all(fresh, ignored);
+    const io::WriterLock lock(fresh);
+    const io::Temporary registered(fresh);
+    IndexSummary summary;
+    try {
+      io::Collection collection = io::Collection::create(fresh, settings);
+      summary = impl_->run(fresh, collection, model, wanted, input, hooks);
+    } catch (...) {
+      fs::remove_all(fresh, ignored);
+      throw;
+    }
+    io::replace_directory(fresh, impl_->directory);
+    return summary;
+  }
+  if (!impl_->collection) {
+    impl_->collection = io::Collection::create(impl_->directory, settings);
+  } else {
+    check_settings(impl_->settings, settings, Compare::kAll, impl_->directory.string(),
+                   "asked for");
+    for (const char* note : {".model_directory", ".model_files"}) {
+      const std::string value = setting(settings, note);
+      if (value != setting(impl_->settings, note)) impl_->collection->set_setting(note, value);
+    }
+  }
+  return impl_->run(impl_->directory, *impl_->collection, model, wanted, input, hooks);
+}
+
+}  // namespace longformer::tasks
