@@ -165,46 +165,36 @@ Database::Database(const std::filesystem::path& path, Mode mode)
   }
 }
 
+void Database::Close::operator()(sqlite3* handle) const noexcept { sqlite3_close_v2(handle); }
+
 void Database::open(const std::string& name, int flags) {
-  sqlite3_close_v2(std::exchange(handle_, nullptr));
-  const int code = sqlite3_open_v2(name.c_str(), &handle_,
+  sqlite3* handle = nullptr;
+  const int code = sqlite3_open_v2(name.c_str(), &handle,
                                    flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
+  handle_.reset(handle);  // there even after most failures
   if (code != SQLITE_OK) {
-    const std::string reason = handle_ == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(handle_);
-    sqlite3_close_v2(std::exchange(handle_, nullptr));
-    fail(code, reason, *place_);
+    fail(code, handle == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(handle), *place_);
   }
   guard();
 }
 
 void Database::guard() const {
-  sqlite3_busy_timeout(handle_, kBusyMilliseconds);
-  sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  sqlite3_db_config(handle_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-  sqlite3_db_config(handle_, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
-  sqlite3_db_config(handle_, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
-  sqlite3_limit(handle_, SQLITE_LIMIT_ATTACHED, 0);
-  sqlite3_limit(handle_, SQLITE_LIMIT_SQL_LENGTH, kLargestStatement);
+  sqlite3_busy_timeout(handle_.get(), kBusyMilliseconds);
+  sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+  sqlite3_limit(handle_.get(), SQLITE_LIMIT_ATTACHED, 0);
+  sqlite3_limit(handle_.get(), SQLITE_LIMIT_SQL_LENGTH, kLargestStatement);
   execute("PRAGMA cell_size_check = ON");
   execute("PRAGMA mmap_size = 0");
 }
 
-Database::Database(Database&& other) noexcept
-    : place_(std::move(other.place_)), handle_(std::exchange(other.handle_, nullptr)) {}
-
-Database& Database::operator=(Database&& other) noexcept {
-  std::swap(place_, other.place_);
-  std::swap(handle_, other.handle_);
-  return *this;
-}
-
-Database::~Database() { sqlite3_close_v2(handle_); }
-
 Statement Database::prepare(std::string_view sql) const {
   sqlite3_stmt* statement = nullptr;
-  const int code =
-      sqlite3_prepare_v3(handle_, sql.data(), static_cast<int>(sql.size()), 0, &statement, nullptr);
-  if (code != SQLITE_OK) fail(code, sqlite3_errmsg(handle_), *place_);
+  const int code = sqlite3_prepare_v3(handle_.get(), sql.data(), static_cast<int>(sql.size()), 0,
+                                      &statement, nullptr);
+  if (code != SQLITE_OK) fail(code, sqlite3_errmsg(handle_.get()), *place_);
   return Statement(statement, place_.get());
 }
 
@@ -215,7 +205,9 @@ int64_t Database::integer(std::string_view sql) const {
   return statement.step() ? statement.integer(0) : 0;
 }
 
-bool Database::in_transaction() const noexcept { return sqlite3_get_autocommit(handle_) == 0; }
+bool Database::in_transaction() const noexcept {
+  return sqlite3_get_autocommit(handle_.get()) == 0;
+}
 
 Transaction::Transaction(const Database& database) : database_(database) {
   database_.execute("BEGIN IMMEDIATE");

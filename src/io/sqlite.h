@@ -59,10 +59,6 @@ class Database {
     kTemporary,  // nameless; spills to a temporary file when it outgrows the memory cache
   };
   Database(const std::filesystem::path& path, Mode mode);
-  Database(Database&&) noexcept;
-  Database& operator=(Database&&) noexcept;
-  ~Database();
-
   Statement prepare(std::string_view sql) const;
   void execute(std::string_view sql) const;     // one statement without values
   int64_t integer(std::string_view sql) const;  // the first value of a query; 0 without rows
@@ -73,8 +69,11 @@ class Database {
   void open(const std::string& name, int flags);
   void guard() const;
 
+  struct Close {
+    void operator()(sqlite3* handle) const noexcept;
+  };
   std::unique_ptr<std::string> place_;
-  sqlite3* handle_ = nullptr;
+  std::unique_ptr<sqlite3, Close> handle_;
 };
 
 // BEGIN IMMEDIATE; undone unless committed.
