@@ -1,12 +1,12 @@
 # longformer_layer(NAME USES <public targets> PRIVATE <hidden targets>)
-# One static library from src/NAME/*.cc, called longformer_NAME.
+# One static library from src/NAME/**.cc, called longformer_NAME.
 function(longformer_layer name)
   cmake_parse_arguments(ARG "" "" "USES;PRIVATE" ${ARGN})
   set_property(GLOBAL APPEND PROPERTY LONGFORMER_LAYERS ${name})
   # Headers only: whoever links the installed library does not need it.
   list(TRANSFORM ARG_USES REPLACE "^(nlohmann_json::.*)$" "$<BUILD_INTERFACE:\\1>")
   list(TRANSFORM ARG_PRIVATE REPLACE "^(nlohmann_json::.*)$" "$<BUILD_INTERFACE:\\1>")
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cc)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cc)
   if(NOT sources)
     add_library(longformer_${name} INTERFACE)
     target_link_libraries(longformer_${name} INTERFACE longformer_options ${ARG_USES})

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "longformer/error.h"
-#include "text/byte_alphabet.h"
+#include "text/models/byte_alphabet.h"
 #include "tokenizer_checks.h"
 
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/safetensors.h"
+#include "io/checkpoint/safetensors.h"
 #include "longformer/error.h"
 
 namespace {

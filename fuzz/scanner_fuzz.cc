@@ -8,7 +8,7 @@
 
 #include "text/gpt2_scanner.h"
 #include "text/regex.h"
-#include "text/utf8.h"
+#include "text/unicode/utf8.h"
 #include "tokenizer_checks.h"
 
 namespace {

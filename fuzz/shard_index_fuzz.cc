@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "io/shard_index.h"
+#include "io/checkpoint/shard_index.h"
 #include "longformer/error.h"
 
 namespace {

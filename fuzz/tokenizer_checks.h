@@ -9,7 +9,7 @@
 
 #include "longformer/error.h"
 #include "text/tokenizer.h"
-#include "text/utf8.h"
+#include "text/unicode/utf8.h"
 
 namespace longformer::fuzz {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "io/pickle_names.h"
-#include "io/torch_file.h"
+#include "io/checkpoint/pickle_names.h"
+#include "io/checkpoint/torch_file.h"
 #include "io/torch_files.h"
 #include "longformer/error.h"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Generates src/text/unicode_tables.cc and unicode_form_tables.cc from the reference tokenizer library itself.
+"""Generates src/text/unicode/unicode_tables.cc and unicode_form_tables.cc from the reference tokenizer library itself.
 
 The reference mixes several Unicode versions, so each character set is read from its behaviour over all code
 points rather than from any Unicode data file. Run in an environment that has tokenizers 0.22.2:
@@ -346,7 +346,7 @@ def write(path, header, parts):
 def main():
     if tokenizers.__version__ != VERSION:
         sys.exit(f"needs tokenizers {VERSION}, found {tokenizers.__version__}")
-    default = pathlib.Path(__file__).resolve().parent.parent / "src/text"
+    default = pathlib.Path(__file__).resolve().parent.parent / "src/text/unicode"
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default
     flags = read_flags()
     read_word_flags(flags)

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/thread_pool.h"
-#include "io/vector_segment.h"
+#include "io/collection/vector_segment.h"
 #include "kernels/isa.h"
 #include "longformer/error.h"
 #include "tasks/index_search.h"

@@ -4,7 +4,7 @@
 
 #include "base/limits.h"
 #include "longformer/error.h"
-#include "text/json.h"
+#include "text/files/json.h"
 
 namespace longformer::cli {
 namespace {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/command.h"
-#include "io/documents.h"
+#include "io/documents/documents.h"
 
 namespace longformer::cli {
 

@@ -14,9 +14,9 @@
 #include "cli/output.h"
 #include "cli/records.h"
 #include "cli/task_options.h"
+#include "io/checkpoint/safetensors.h"
 #include "io/files.h"
 #include "io/npy.h"
-#include "io/safetensors.h"
 
 namespace longformer::cli {
 namespace {

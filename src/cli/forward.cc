@@ -11,8 +11,8 @@
 
 #include "cli/command.h"
 #include "cli/load_options.h"
+#include "io/checkpoint/safetensors.h"
 #include "io/config.h"
-#include "io/safetensors.h"
 #include "longformer/encoder.h"
 
 namespace longformer::cli {

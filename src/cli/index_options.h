@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/task_options.h"
-#include "io/collection.h"
+#include "io/collection/collection.h"
 
 namespace longformer::cli {
 

@@ -2,8 +2,8 @@
 
 #include "cli/command.h"
 #include "cli/process.h"
-#include "io/hub_cache.h"
-#include "io/hub_environment.h"
+#include "io/hub/hub_cache.h"
+#include "io/hub/hub_environment.h"
 #include "longformer/error.h"
 
 namespace longformer::cli {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/documents.h"
+#include "io/documents/documents.h"
 
 namespace longformer::cli {
 

@@ -6,8 +6,8 @@
 
 #include "cli/command.h"
 #include "cli/output.h"
-#include "io/hub_environment.h"
-#include "io/hub_pull.h"
+#include "io/hub/hub_environment.h"
+#include "io/hub/hub_pull.h"
 #include "longformer/error.h"
 
 namespace longformer::cli {

@@ -9,7 +9,7 @@
 
 #include "cli/output.h"
 #include "cli/records.h"
-#include "io/documents.h"
+#include "io/documents/documents.h"
 
 namespace longformer::cli {
 namespace {

@@ -13,7 +13,7 @@
 #include "cli/token_output.h"
 #include "longformer/error.h"
 #include "tasks/model_files.h"
-#include "text/json.h"
+#include "text/files/json.h"
 
 namespace longformer::cli {
 namespace {

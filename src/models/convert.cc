@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "base/limits.h"
-#include "io/checkpoint.h"
+#include "io/checkpoint/checkpoint.h"
+#include "io/checkpoint/safetensors.h"
 #include "io/config.h"
 #include "io/files.h"
-#include "io/safetensors.h"
 #include "models/convert_files.h"
 #include "models/family.h"
 #include "models/weights.h"

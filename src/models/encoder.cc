@@ -7,7 +7,7 @@
 #include "attention/plan.h"
 #include "base/limits.h"
 #include "base/thread_pool.h"
-#include "io/checkpoint.h"
+#include "io/checkpoint/checkpoint.h"
 #include "io/config.h"
 #include "kernels/isa.h"
 #include "kernels/rowwise.h"

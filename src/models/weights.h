@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "io/checkpoint.h"
+#include "io/checkpoint/checkpoint.h"
 #include "models/family.h"
 #include "nn/encoder_stack.h"
 

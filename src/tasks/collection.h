@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "io/collection.h"
-#include "io/documents.h"
+#include "io/collection/collection.h"
+#include "io/documents/documents.h"
 #include "tasks/ranking.h"
 #include "tasks/vectors.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "io/documents.h"
+#include "io/documents/documents.h"
 #include "tasks/vectors.h"
 
 namespace longformer::tasks {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "io/documents.h"
+#include "io/documents/documents.h"
 #include "tasks/index_settings.h"
 
 namespace longformer::tasks {

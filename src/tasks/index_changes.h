@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "io/collection.h"
-#include "io/documents.h"
+#include "io/collection/collection.h"
+#include "io/documents/documents.h"
 
 namespace longformer::tasks {
 

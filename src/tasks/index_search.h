@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/collection.h"
+#include "io/collection/collection.h"
 #include "tasks/collection.h"
 #include "tasks/ranking.h"
 #include "tasks/search.h"

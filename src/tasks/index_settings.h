@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "io/collection.h"
+#include "io/collection/collection.h"
 #include "tasks/collection.h"
 #include "tasks/model_files.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/documents.h"
+#include "io/documents/documents.h"
 #include "tasks/collection.h"
 #include "tasks/ranking.h"
 #include "tasks/words.h"

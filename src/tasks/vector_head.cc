@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/limits.h"
-#include "io/checkpoint.h"
+#include "io/checkpoint/checkpoint.h"
 #include "io/config.h"
 #include "tasks/pooling.h"
 

@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "io/collection.h"
+#include "io/collection/collection.h"
 #include "tasks/query_terms.h"
 #include "tasks/ranking.h"
 

@@ -6,8 +6,8 @@
 
 #include "base/limits.h"
 #include "longformer/error.h"
-#include "text/unicode_tables.h"
-#include "text/utf8.h"
+#include "text/unicode/unicode_tables.h"
+#include "text/unicode/utf8.h"
 
 namespace longformer::text {
 namespace {

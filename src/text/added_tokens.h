@@ -12,9 +12,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "text/longest_match.h"
+#include "text/models/longest_match.h"
+#include "text/models/trie.h"
 #include "text/normalizer.h"
-#include "text/trie.h"
 
 namespace longformer::text {
 

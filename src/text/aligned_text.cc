@@ -1,6 +1,6 @@
 #include "text/aligned_text.h"
 
-#include "text/utf8.h"
+#include "text/unicode/utf8.h"
 
 namespace longformer::text {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "longformer/error.h"
-#include "text/utf8.h"
+#include "text/unicode/utf8.h"
 
 namespace longformer::text {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "text/decoder_steps.h"
-#include "text/json.h"
+#include "text/files/json.h"
 
 namespace longformer::text {
 

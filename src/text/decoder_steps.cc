@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "longformer/error.h"
-#include "text/byte_alphabet.h"
-#include "text/utf8.h"
+#include "text/models/byte_alphabet.h"
+#include "text/unicode/utf8.h"
 
 namespace longformer::text {
 namespace {

@@ -3,8 +3,8 @@
 #include <array>
 #include <cstdint>
 
-#include "text/scanner_tables.h"
-#include "text/utf8.h"
+#include "text/unicode/scanner_tables.h"
+#include "text/unicode/utf8.h"
 
 namespace longformer::text {
 namespace {

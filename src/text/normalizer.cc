@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "longformer/error.h"
-#include "text/byte_alphabet.h"
 #include "text/charsmap.h"
-#include "text/graphemes.h"
-#include "text/normal_forms.h"
-#include "text/unicode_tables.h"
-#include "text/utf8.h"
+#include "text/models/byte_alphabet.h"
+#include "text/unicode/graphemes.h"
+#include "text/unicode/normal_forms.h"
+#include "text/unicode/unicode_tables.h"
+#include "text/unicode/utf8.h"
 
 namespace longformer::text {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "longformer/error.h"
-#include "text/unicode_tables.h"
-#include "text/utf8.h"
+#include "text/unicode/unicode_tables.h"
+#include "text/unicode/utf8.h"
 
 namespace longformer::text {
 namespace {

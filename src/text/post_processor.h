@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "text/json.h"
+#include "text/files/json.h"
 #include "text/post_template.h"
 #include "text/tokenizer.h"
 

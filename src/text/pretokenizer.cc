@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "longformer/error.h"
-#include "text/byte_alphabet.h"
 #include "text/gpt2_scanner.h"
-#include "text/scanner_tables.h"
-#include "text/utf8.h"
+#include "text/models/byte_alphabet.h"
+#include "text/unicode/scanner_tables.h"
+#include "text/unicode/utf8.h"
 
 namespace longformer::text {
 namespace {

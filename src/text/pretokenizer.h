@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "text/aligned_text.h"
-#include "text/json.h"
+#include "text/files/json.h"
 #include "text/regex.h"
 
 namespace longformer::text {

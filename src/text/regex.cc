@@ -10,8 +10,8 @@
 
 #include "longformer/error.h"
 #include "text/regex_syntax.h"
-#include "text/unicode_forms.h"
-#include "text/utf8.h"
+#include "text/unicode/unicode_forms.h"
+#include "text/unicode/utf8.h"
 
 namespace longformer::text {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "text/unicode_tables.h"
+#include "text/unicode/unicode_tables.h"
 
 namespace longformer::text {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "text/added_tokens.h"
 #include "text/aligned_text.h"
-#include "text/model.h"
+#include "text/models/model.h"
 #include "text/normalizer.h"
 #include "text/pretokenizer.h"
 #include "text/tokenizer.h"

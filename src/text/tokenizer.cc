@@ -8,10 +8,10 @@
 
 #include "base/limits.h"
 #include "longformer/error.h"
+#include "text/files/spec.h"
 #include "text/segment_encoder.h"
-#include "text/spec.h"
 #include "text/truncation.h"
-#include "text/utf8.h"
+#include "text/unicode/utf8.h"
 
 namespace longformer::text {
 namespace {

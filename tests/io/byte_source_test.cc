@@ -1,4 +1,4 @@
-#include "io/byte_source.h"
+#include "io/documents/byte_source.h"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "io/checkpoint.h"
+#include "io/checkpoint/checkpoint.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

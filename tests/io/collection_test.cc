@@ -1,4 +1,4 @@
-#include "io/collection.h"
+#include "io/collection/collection.h"
 
 #include <sqlite3.h>
 #include <sys/stat.h>

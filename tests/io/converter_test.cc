@@ -1,4 +1,4 @@
-#include "io/converter.h"
+#include "io/documents/converter.h"
 
 #include "io/document_testing.h"
 

@@ -1,7 +1,7 @@
-#include "io/document_parts.h"
+#include "io/documents/document_parts.h"
 
 #include "io/document_testing.h"
-#include "io/text_encoding.h"
+#include "io/documents/text_encoding.h"
 
 namespace longformer::io {
 namespace {

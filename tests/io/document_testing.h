@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "io/byte_source.h"
-#include "io/documents.h"
+#include "io/documents/byte_source.h"
+#include "io/documents/documents.h"
 #include "io/testing.h"
 
 namespace longformer::io {

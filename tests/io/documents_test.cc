@@ -1,4 +1,4 @@
-#include "io/documents.h"
+#include "io/documents/documents.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 #include <chrono>
 
-#include "io/documents.h"
+#include "io/documents/documents.h"
 #include "io/testing.h"
 
 namespace longformer::io {

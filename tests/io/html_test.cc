@@ -1,9 +1,9 @@
-#include "io/html.h"
+#include "io/documents/html.h"
 
 #include "base/limits.h"
 #include "io/document_testing.h"
-#include "io/html_elements.h"
-#include "io/text_encoding.h"
+#include "io/documents/html_elements.h"
+#include "io/documents/text_encoding.h"
 
 namespace longformer::io {
 namespace {

@@ -1,4 +1,4 @@
-#include "io/http_client.h"
+#include "io/hub/http_client.h"
 
 #include "io/testing.h"
 

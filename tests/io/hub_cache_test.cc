@@ -1,4 +1,4 @@
-#include "io/hub_cache.h"
+#include "io/hub/hub_cache.h"
 
 #include "io/testing.h"
 

@@ -1,4 +1,4 @@
-#include "io/hub_environment.h"
+#include "io/hub/hub_environment.h"
 
 #include <cstdlib>
 #include <map>

@@ -1,4 +1,4 @@
-#include "io/hub_listing.h"
+#include "io/hub/hub_listing.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Downloads from tests/hub/server.py, which plays the hub well and badly.
-#include "io/hub_pull.h"
+#include "io/hub/hub_pull.h"
 
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "hub/hub_server.h"
-#include "io/hub_cache.h"
+#include "io/hub/hub_cache.h"
 #include "io/testing.h"
 
 namespace longformer::io {

@@ -1,4 +1,4 @@
-#include "io/hub_store.h"
+#include "io/hub/hub_store.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "io/document_testing.h"
-#include "io/documents.h"
+#include "io/documents/documents.h"
 
 namespace longformer::io {
 namespace {

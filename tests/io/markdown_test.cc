@@ -1,4 +1,4 @@
-#include "io/markdown.h"
+#include "io/documents/markdown.h"
 
 #include "base/limits.h"
 #include "io/document_testing.h"

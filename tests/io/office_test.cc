@@ -1,4 +1,4 @@
-#include "io/office.h"
+#include "io/documents/office.h"
 
 #include "base/limits.h"
 #include "io/document_testing.h"

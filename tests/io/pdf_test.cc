@@ -1,4 +1,4 @@
-#include "io/pdf.h"
+#include "io/documents/pdf.h"
 
 #include <unistd.h>
 

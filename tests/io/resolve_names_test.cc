@@ -1,4 +1,4 @@
-#include "io/checkpoint.h"
+#include "io/checkpoint/checkpoint.h"
 #include "io/testing.h"
 
 namespace longformer::io {

@@ -1,4 +1,4 @@
-#include "io/subprocess.h"
+#include "io/documents/subprocess.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "io/text_encoding.h"
+#include "io/documents/text_encoding.h"
 
 #include "io/testing.h"
 

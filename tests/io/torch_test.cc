@@ -1,7 +1,7 @@
 #include <chrono>
 
+#include "io/checkpoint/torch_file.h"
 #include "io/testing.h"
-#include "io/torch_file.h"
 #include "io/torch_files.h"
 
 namespace longformer::io {

@@ -1,4 +1,4 @@
-#include "io/vector_segment.h"
+#include "io/collection/vector_segment.h"
 
 #include <cmath>
 #include <random>

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "io/checkpoint.h"
+#include "io/checkpoint/checkpoint.h"
 #include "io/torch_files.h"
 #include "tasks/tiny_model.h"
 

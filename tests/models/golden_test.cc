@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "io/safetensors.h"
+#include "io/checkpoint/safetensors.h"
 #include "longformer/encoder.h"
 
 namespace longformer {

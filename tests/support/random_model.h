@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "io/checkpoint/safetensors.h"
 #include "io/files.h"
-#include "io/safetensors.h"
 #include "longformer/encoder.h"
 #include "models/family.h"
 #include "models/weights.h"

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "io/collection.h"
+#include "io/collection/collection.h"
 
 namespace longformer::tasks {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "io/safetensors.h"
+#include "io/checkpoint/safetensors.h"
 #include "tasks/tiny_model.h"
 
 namespace longformer::tasks {

@@ -1,5 +1,5 @@
 // Byte pair encoding on its own: order of merges, unknown characters, long words, the cache.
-#include "text/bpe.h"
+#include "text/models/bpe.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "longformer/error.h"
-#include "text/byte_alphabet.h"
-#include "text/utf8.h"
+#include "text/models/byte_alphabet.h"
+#include "text/unicode/utf8.h"
 
 namespace longformer::text {
 namespace {

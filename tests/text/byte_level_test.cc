@@ -8,7 +8,7 @@
 
 #include "support/expect_error.h"
 #include "test_vocabulary.h"
-#include "text/byte_alphabet.h"
+#include "text/models/byte_alphabet.h"
 
 namespace longformer::text {
 namespace {

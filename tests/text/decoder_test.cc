@@ -7,7 +7,7 @@
 #include <string>
 
 #include "support/expect_error.h"
-#include "text/utf8.h"
+#include "text/unicode/utf8.h"
 
 namespace longformer::text {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "support/expect_error.h"
-#include "text/graphemes.h"
-#include "text/utf8.h"
+#include "text/unicode/graphemes.h"
+#include "text/unicode/utf8.h"
 
 namespace longformer::text {
 namespace {

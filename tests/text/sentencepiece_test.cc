@@ -9,7 +9,7 @@
 
 #include "base/limits.h"
 #include "support/expect_error.h"
-#include "text/sentencepiece_files.h"
+#include "text/files/sentencepiece_files.h"
 #include "text/tokenizer.h"
 
 namespace longformer::text {

@@ -3,10 +3,10 @@
 
 #include <string>
 
+#include "text/models/trie.h"
 #include "text/normalizer.h"
-#include "text/trie.h"
-#include "text/unicode_tables.h"
-#include "text/utf8.h"
+#include "text/unicode/unicode_tables.h"
+#include "text/unicode/utf8.h"
 
 namespace longformer::text {
 namespace {

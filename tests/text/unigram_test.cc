@@ -1,5 +1,5 @@
 // The Unigram model: values of the reference library for small vocabularies.
-#include "text/unigram.h"
+#include "text/models/unigram.h"
 
 #include <gtest/gtest.h>
 
