@@ -42,6 +42,15 @@ int run_command(int argc, char** argv) {
   } catch (const CLI::Success& success) {
     return root.exit(success);
   } catch (const CLI::ParseError& error) {
+    if (argc > 1 && argv[1][0] != '-' && root.get_subcommands().empty()) {
+      std::string known;
+      for (const auto& [app, run] : commands.list) {
+        if (app->get_parent() == &root) known += (known.empty() ? "" : ", ") + app->get_name();
+      }
+      print_message("\"" + std::string(argv[1]) + "\" is no command; there are: " + known +
+                    ". See longformer --help.");
+      return kUsage;
+    }
     std::string help = "longformer";
     for (const auto& [app, run] : commands.list) {
       if (app->parsed() || app->count() > 0) help += " " + app->get_name();

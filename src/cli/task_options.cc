@@ -31,6 +31,22 @@ void add_prompt_option(CLI::App& app, const std::string& name, tasks::TextRole r
       ->type_name("query|document|TEXT");
 }
 
+namespace {
+
+// A misspelt name is a prompt like any other text: the user is told.
+void report_prompt(const std::filesystem::path& directory,
+                   const std::optional<std::string>& choice) {
+  if (!choice || choice->empty() || *choice == "query" || *choice == "document") return;
+  const tasks::Prompts prompts = tasks::read_prompts(directory);
+  if (prompts.named.empty() || prompts.named.contains(*choice)) return;
+  std::string names;
+  for (const auto& [name, text] : prompts.named) names += (names.empty() ? "" : ", ") + name;
+  notice("the prompt is none of those that the model's files name (" +
+         printable(names, Lines::kJoin) + "): taken as the text itself");
+}
+
+}  // namespace
+
 tasks::TextModel load_model(const TaskOptions& options) {
   tasks::TextModelOptions load;
   load.load.threads = options.model.threads;
@@ -40,6 +56,8 @@ tasks::TextModel load_model(const TaskOptions& options) {
   if (!options.pooling.empty()) load.pooling = tasks::pooling_from_name(options.pooling);
   const std::filesystem::path directory = model_directory(options.model);
   tasks::TextModel model = tasks::load_text_model(directory, load);
+  report_prompt(directory, options.query_prompt);
+  report_prompt(directory, options.document_prompt);
   if (!model.modules.stated) {
     notice(
         "the model says nothing about pooling (no modules.json): taking the mean of the token "

@@ -1,7 +1,6 @@
 #include "tasks/model_files.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -19,11 +18,6 @@ std::optional<std::string> read_if_there(const fs::path& path, uint64_t max_byte
   if (!io::entry_exists(path)) return std::nullopt;
   return io::read_file(path, max_bytes);
 }
-
-// Names under which SentencePiece models are published, in the order in which they are looked for.
-constexpr std::array<const char*, 5> kSentencePieceNames = {
-    "sentencepiece.bpe.model", "spiece.model", "spm.model", "sentencepiece.model",
-    "tokenizer.model"};
 
 // sentence_bert_config.json can ask for lower case before a tokenizer that keeps case.
 void check_lower_case(const fs::path& directory, const text::Tokenizer& tokenizer) {
@@ -144,6 +138,13 @@ TokenizedText tokenize(const TextModel& model, std::string_view text, TextRole r
   const int64_t shift = static_cast<int64_t>(prompt.size());
   size_t own = 0;  // first token of the text
   while (own < all.size() && all.offsets[own].end <= shift) ++own;
+  if (!model.modules.include_prompt) {
+    // The reference leaves as many tokens out as the prompt has by itself: where it is followed by
+    // a text, it may have one more (its last space) or one less (a space that joins a word).
+    const auto counted = static_cast<size_t>(count_tokens(model.tokenizer, prompt));
+    own = std::min(own, counted);
+    result.not_pooled = static_cast<int64_t>(std::min(counted, all.size()) - own);
+  }
   const auto from = static_cast<std::ptrdiff_t>(own);
   result.prompt.assign(all.ids.begin(), all.ids.begin() + from);
   all.ids.erase(all.ids.begin(), all.ids.begin() + from);
@@ -156,11 +157,6 @@ TokenizedText tokenize(const TextModel& model, std::string_view text, TextRole r
     offset.end = std::max<int64_t>(0, offset.end - shift);
   }
   result.tokens = std::move(all);
-  if (!model.modules.include_prompt) {
-    const int64_t counted = count_tokens(model.tokenizer, prompt);
-    result.not_pooled = std::clamp<int64_t>(counted - static_cast<int64_t>(own), 0,
-                                            static_cast<int64_t>(result.tokens.size()));
-  }
   return result;
 }
 

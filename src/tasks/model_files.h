@@ -2,6 +2,7 @@
 // and prompts that go with them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -15,6 +16,11 @@
 #include "text/tokenizer.h"
 
 namespace longformer::tasks {
+
+// Names under which SentencePiece models are published, in the order in which they are looked for.
+inline constexpr std::array<const char*, 5> kSentencePieceNames = {
+    "sentencepiece.bpe.model", "spiece.model", "spm.model", "sentencepiece.model",
+    "tokenizer.model"};
 
 // The tokenizer files of `directory`. Throws kNotFound naming them when there is none. Lengths that
 // they carry (model_max_length, max_seq_length, truncation, padding) have no effect: a model reads

@@ -15,10 +15,11 @@ namespace {
 namespace fs = std::filesystem;
 
 // "sentence_transformers.models.Pooling" -> "Pooling"; version 6 has
-// "sentence_transformers.sentence_transformer.modules.pooling.Pooling".
-std::string last_part(const std::string& type) {
-  const size_t dot = type.rfind('.');
-  return dot == std::string::npos ? type : type.substr(dot + 1);
+// "sentence_transformers.sentence_transformer.modules.pooling.Pooling". A class from elsewhere may
+// compute anything under the same name: it keeps its whole path, which is then refused.
+std::string class_name(const std::string& type) {
+  if (!type.starts_with("sentence_transformers.")) return type;
+  return type.substr(type.rfind('.') + 1);
 }
 
 struct Module {
@@ -49,7 +50,7 @@ std::vector<Module> list_modules(const fs::path& root) {
       throw Error(ErrorCode::kInvalidFile, "each module needs \"type\" and \"path\"",
                   entry.place());
     }
-    modules.push_back({last_part(entry.string("type", "")), module_directory(root, entry)});
+    modules.push_back({class_name(entry.string("type", "")), module_directory(root, entry)});
   }
   return modules;
 }
@@ -115,11 +116,12 @@ std::optional<HeadModule::Kind> head_kind(const std::string& name) {
 }
 
 [[noreturn]] void refuse_module(const fs::path& root, size_t index, const Module& module) {
-  throw Error(ErrorCode::kUnsupported,
-              "module " + std::to_string(index) + " is \"" + module.kind +
-                  "\"; supported: Transformer, then Pooling, then any of Dense, LayerNorm, Dropout "
-                  "and Normalize",
-              (root / "modules.json").string());
+  throw Error(
+      ErrorCode::kUnsupported,
+      "module " + std::to_string(index) + " is \"" + module.kind +
+          "\"; supported, all of sentence_transformers: Transformer, then Pooling, then any of "
+          "Dense, LayerNorm, Dropout and Normalize",
+      (root / "modules.json").string());
 }
 
 void read_pooling_module(const Module& module, std::optional<Pooling> chosen,

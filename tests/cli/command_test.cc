@@ -210,6 +210,19 @@ TEST_F(Command, ConvertChecksItselfAndLeavesNothingWhenItFails) {
   expect_refused("convert --to-long 200 --attention-window 8 model other", "longformer");
 }
 
+TEST_F(Command, AnUnknownCommandIsNamedBesideThoseThatThereAre) {
+  expect_refused("srch fox", "\"srch\" is no command");
+  expect_refused("srch fox", "search, ");
+}
+
+TEST_F(Command, APromptThatIsNoNameIsTakenAsText) {
+  put(model() / "config_sentence_transformers.json", R"({"prompts": {"query": "one "}})");
+  EXPECT_NE(run("embed --model model text.txt --prompt qwery").err.find("none of those"),
+            std::string::npos);
+  EXPECT_EQ(run("embed --model model text.txt --prompt query").err, "");
+  expect_refused("embed --model model text.txt --prompt document", "no prompt for a document");
+}
+
 TEST_F(Command, UsageErrorsNameTheOption) {
   for (const std::string arguments :
        {"", "nonsense", "search", "search --top 0 x text.txt", "search --context all x text.txt",

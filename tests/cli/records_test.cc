@@ -82,7 +82,7 @@ TEST_F(Records, CsvHoldsTheSameAsJson) {
 
 TEST_F(Records, CsvIsSafeInASpreadsheet) {
   put(path("=cmd.txt"), "=SUM(A1) the fox, \"sleeps\".\n");
-  for (const char* start : {"+", "-", "@", "\t=", "\xEF\xBC\x9D"}) {
+  for (const char* start : {"+", "-", "@", "=", "\xEF\xBC\x9D"}) {
     put(path("start.txt"), std::string(start) + "fox sleeps in the barn");
     const Outcome result = run("embed --model model start.txt --passages --csv");
     ASSERT_EQ(result.code, 0) << result.err;

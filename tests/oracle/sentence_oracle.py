@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import transformers
-from tokenizers import Tokenizer, decoders, models as token_models, normalizers, pre_tokenizers, processors
+from tokenizers import Tokenizer, decoders, models as token_models, normalizers, pre_tokenizers, processors, trainers
 
 import common
 import random_text
@@ -33,10 +33,13 @@ ACTIVATIONS = [torch.nn.Tanh(), torch.nn.Identity(), torch.nn.ReLU(), torch.nn.G
                torch.nn.Sigmoid()]
 WORDS = ["query", "passage", "search", "fox", "night", "barn", "the", "a", "in", "corn", "rain", "river", ":", ".",
          "long", "old", "##s", "##ing", "represent", "text"]
+FAIRSEQ = ["<s>", "<pad>", "</s>", "<unk>"]
+CORPUS = ["the fox sleeps in the barn at night", "a long old river runs in the rain", "search query: text of a passage: corn",
+          "represent the text: foxes, barns and rivers."] * 4
 
 
-def write_encoder(rng: np.random.Generator, folder: Path) -> None:
-    """A small BERT with a WordPiece tokenizer, as transformers saves them."""
+def word_piece() -> transformers.PreTrainedTokenizerFast:
+    """BERT's: the prompt's last space leaves no token."""
     words = random_text.SPECIALS + WORDS
     ids = {word: index for index, word in enumerate(words)}
     tokenizer = Tokenizer(token_models.WordPiece(ids, unk_token="[UNK]"))
@@ -44,15 +47,52 @@ def write_encoder(rng: np.random.Generator, folder: Path) -> None:
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", ids["[SEP]"]), ("[CLS]", ids["[CLS]"]))
-    fast = transformers.BertTokenizerFast(tokenizer_object=tokenizer, model_max_length=64)
+    return transformers.BertTokenizerFast(tokenizer_object=tokenizer, model_max_length=512)
+
+
+def byte_level() -> transformers.PreTrainedTokenizerFast:
+    """RoBERTa's: a space joins the word behind it."""
+    tokenizer = Tokenizer(token_models.BPE(unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.train_from_iterator(CORPUS, trainers.BpeTrainer(
+        vocab_size=320, show_progress=False, special_tokens=FAIRSEQ, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
+    return transformers.RobertaTokenizerFast(tokenizer_object=tokenizer, model_max_length=512)
+
+
+def unigram() -> transformers.PreTrainedTokenizerFast:
+    """XLM-R's: a space before a word that is not a piece is a token of its own."""
+    tokenizer = Tokenizer(token_models.Unigram())
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    tokenizer.train_from_iterator(CORPUS, trainers.UnigramTrainer(
+        vocab_size=60, show_progress=False, special_tokens=FAIRSEQ, unk_token="<unk>"))
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, model_max_length=512, bos_token="<s>", eos_token="</s>", cls_token="<s>",
+        sep_token="</s>", pad_token="<pad>", unk_token="<unk>")
+
+
+def write_encoder(rng: np.random.Generator, folder: Path) -> str:
+    """A small BERT, RoBERTa or XLM-R with its kind of tokenizer, as transformers saves them."""
+    kind = str(rng.choice(["bert", "roberta", "xlm-roberta"]))
+    fast = {"bert": word_piece, "roberta": byte_level, "xlm-roberta": unigram}[kind]()
     heads = int(rng.integers(1, 4))
     hidden = heads * int(rng.choice([8, 16, 20]))
-    config = transformers.BertConfig(
-        vocab_size=len(words), hidden_size=hidden, num_hidden_layers=int(rng.integers(1, 3)),
-        num_attention_heads=heads, intermediate_size=2 * hidden, max_position_embeddings=64, initializer_range=0.1)
+    classes = {"bert": (transformers.BertConfig, transformers.BertModel),
+               "roberta": (transformers.RobertaConfig, transformers.RobertaModel),
+               "xlm-roberta": (transformers.XLMRobertaConfig, transformers.XLMRobertaModel)}
+    config_class, model_class = classes[kind]
+    config = config_class(
+        vocab_size=len(fast), hidden_size=hidden, num_hidden_layers=int(rng.integers(1, 3)),
+        num_attention_heads=heads, intermediate_size=2 * hidden, max_position_embeddings=514, initializer_range=0.1,
+        pad_token_id=fast.pad_token_id)
     torch.manual_seed(int(rng.integers(1 << 30)))
-    transformers.BertModel(config).save_pretrained(folder)
+    model_class(config).save_pretrained(folder)
     fast.save_pretrained(folder)
+    return kind
 
 
 def random_modules(rng: np.random.Generator, encoder: Path) -> tuple[list, bool, list[str]]:
@@ -118,7 +158,7 @@ def one_case(options, report: common.Report, seed: int) -> None:
     """One model; some texts as documents, as queries, and under each named prompt."""
     rng = np.random.default_rng(seed)
     with common.Scratch(options, f"sentence_{seed}") as scratch:
-        write_encoder(rng, scratch.path / "encoder")
+        kind = write_encoder(rng, scratch.path / "encoder")
         modules, include_prompt, modes = random_modules(rng, scratch.path / "encoder")
         prompts, default = random_prompts(rng)
         model = SentenceTransformer(modules=modules, device="cpu", prompts=prompts, default_prompt_name=default)
@@ -150,7 +190,7 @@ def one_case(options, report: common.Report, seed: int) -> None:
                 wrong.append(f"{arguments}: {failure}")
         scratch.failed = bool(wrong)
         kinds = [type(module).__name__ for module in modules[2:]]
-        report.add(seed, f"{style}, pooling {modes}, include_prompt {include_prompt}, {kinds}, prompts "
+        report.add(seed, f"{kind}, {style}, pooling {modes}, include_prompt {include_prompt}, {kinds}, prompts "
                    f"{list(prompts)} default {default}", wrong, ratio)
 
 

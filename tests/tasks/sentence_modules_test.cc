@@ -93,7 +93,10 @@ TEST_F(SentenceModulesTest, WhatIsNotComputedIsRefusedByName) {
     expect_error(ErrorCode::kUnsupported, {kind, "module 2"},
                  [&] { read_sentence_modules(path()); });
   }
-  put_modules(R"(, {"path": "2_N", "type": "x.Normalize"})");
+  put_modules(R"(, {"path": "2_N", "type": "my_modules.Normalize"})");
+  expect_error(ErrorCode::kUnsupported, {"my_modules.Normalize"},
+               [&] { read_sentence_modules(path()); });
+  put_modules(R"(, {"path": "2_N", "type": "sentence_transformers.models.Normalize"})");
   put(path() / "2_N" / "config.json", R"({"module_input_name": "token_embeddings"})");
   expect_error(ErrorCode::kUnsupported, {"module_input_name"},
                [&] { read_sentence_modules(path()); });
