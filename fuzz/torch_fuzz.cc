@@ -23,7 +23,7 @@ void require(bool condition) {
 void check(const TorchFile& file, size_t file_size) {
   size_t bytes = 0;
   for (const auto& tensor : file.tensors) {
-    if (!tensor.made_by.empty()) {
+    if (!tensor.is_readable()) {
       try {
         tensor.read("input");
         std::abort();  // what a call would have made must not be there

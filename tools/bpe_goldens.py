@@ -161,6 +161,27 @@ def make_pretokenizers(rng):
     return lines
 
 
+def make_trimming(rng):
+    """Spans trimmed by the text that a token was found in, which need not be how the vocabulary spells it."""
+    words = {"type": "WordLevel", "vocab": {"<unk>": 0, "a": 1, " ": 2}, "unk_token": "<unk>"}
+    unigram = {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0], [" ", -3.0]], "byte_fallback": False}
+    spaced = {"type": "Replace", "pattern": {"String": "_"}, "content": " "}
+    texts = ["a  <M>  a", "a <m> a", " <unk> ", "_<unk>_", "  a <M>", "a__<M>_ a", "__<M>", "<M>_", "a \u3000x\u3000a", "\u3000x", "x  ",
+             "  <R>  a", "a<L>  ", "_<L>__<R>_", " b a", "a b ", "<M><M> <M>", "  ", "a\u2003<R>\u2003é<L>"]
+    lines = []
+    for i, (model, normalizer) in enumerate([(words, {"type": "Lowercase"}), (words, spaced), (unigram, spaced), (unigram, None),
+                                             (words, {"type": "Sequence", "normalizers": [{"type": "Strip", "strip_left": True, "strip_right": True}, spaced]})]):
+        for prefix in (False, True):
+            tokens = [added(3, "<M>", normalized=True, lstrip=True, rstrip=True), added(4, "<R>", rstrip=True),
+                      added(5, "<L>", normalized=True, lstrip=True), added(6, " b", normalized=True), added(7, "_c", normalized=i % 2 == 0)]
+            name = f"trimming{i}{prefix}"
+            line, tokenizer = define(name, document(model, tokens, normalizer=normalizer, post_processor=byte_level(prefix)))
+            lines.append(line)
+            lines += [case(name, tokenizer, text) for text in texts]
+            lines += [case(name, tokenizer, ["a ", " <M> ", " <unk>", "_c b"]), case(name, tokenizer, " <M>a", "a_c <R> ")]
+    return lines
+
+
 def make_directories(rng):
     """vocab.json and merges.txt with the files beside them, as the model library's fast classes read them."""
     model = trained(300)
@@ -207,6 +228,7 @@ def main():
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default
     folder.mkdir(parents=True, exist_ok=True)
     for name, make in [("bpe", make_bpe), ("bpe_options", make_options), ("pretokenizers", make_pretokenizers),
+                       ("trimming", make_trimming),
                        ("bpe_directories", make_directories)]:
         write(folder / f"{name}.jsonl", make(random.Random(name)))
 

@@ -38,6 +38,9 @@ def main() -> None:
     folder = Path(__file__).resolve().parent.parent / "tests" / "data" / "io"
     torch.save(state_dict(), folder / "torch_zip.bin")
     torch.save(state_dict(), folder / "torch_legacy.bin", _use_new_zipfile_serialization=False)
+    for protocol in (1, 4):
+        torch.save(state_dict(), folder / f"torch_legacy_{protocol}.bin", _use_new_zipfile_serialization=False,
+                   pickle_protocol=protocol)
     torch.save(trainer(), folder / "torch_trainer.bin")
 
 

@@ -21,7 +21,7 @@ void add_document_options(CLI::App& app, io::Copies copies, DocumentOptions& opt
            }
          },
          "A program that turns matching files into text on its standard output (repeatable); {} "
-         "in the command stands for the file")
+         "as an argument of its own stands for the file")
       ->type_name("GLOB=COMMAND")
       ->allow_extra_args(false);
 }

@@ -87,9 +87,29 @@ io::DocumentList documents_beside(const IndexCommand& command) {
       return tasks::is_below(tasks::absolute_name(file.name), own);
     });
   }
+  if (std::erase(list.names, "-") > 0) {
+    list.skipped.push_back({"-", "standard input has no name to be found under again"});
+  }
   report_skipped(list.skipped);
   report_duplicates(list.duplicates);
   return list;
+}
+
+// What passages inside documents are to a model that pools one token is said as search says it.
+void report_context(const tasks::TextModel& model, const tasks::IndexChoices& choices,
+                    const io::Settings& known) {
+  const tasks::Context context =
+      choices.context.value_or(tasks::context_from_name(tasks::setting(known, "context"))
+                                   .value_or(tasks::default_context(model)));
+  if (context != tasks::Context::kPassage) report_pooling_inside(model);
+}
+
+void report_kept(const std::vector<tasks::KeptFiles>& kept) {
+  for (const tasks::KeptFiles& files : kept) {
+    notice(printable(files.argument, Lines::kJoin) + ": no file is there now; what the index has " +
+           "below it is kept (" + counted(files.files, "file") +
+           "); to leave it out, build the index anew with --rebuild");
+  }
 }
 
 tasks::IndexHooks hooks_of(ProgressBar& bar) {
@@ -106,12 +126,13 @@ int run_index(const IndexCommand& command) {
     return kUsage;
   }
   const Clock::time_point start = Clock::now();
-  const tasks::IndexChoices choices = choices_of(command);
+  tasks::IndexChoices choices = choices_of(command);
   const auto mode =
       command.rebuild ? tasks::IndexWriter::Mode::kRebuild : tasks::IndexWriter::Mode::kUpdate;
   // A second writer is told at once; a new directory is made only when there is something to index.
   std::unique_ptr<tasks::IndexWriter> writer;
-  if (io::entry_exists(command.output)) {
+  const bool existed = io::entry_exists(command.output);
+  if (existed) {
     writer = std::make_unique<tasks::IndexWriter>(command.output, mode);
   }
   const io::DocumentList documents = documents_beside(command);
@@ -123,8 +144,11 @@ int run_index(const IndexCommand& command) {
   TaskOptions task = command.task;
   use_index_settings(writer->settings(), task);
   tasks::TextModel model = load_model(task);
+  report_context(model, choices, writer->settings());
+  choices.notes = notes_of(task.overrides);
   ProgressBar bar;
-  const tasks::IndexInput input{command.task.files, documents.names, command.documents.read};
+  tasks::IndexInput input{command.task.files, documents.names, {}, command.documents.read};
+  for (const io::SkippedFile& copy : documents.duplicates) input.copies.push_back(copy.name);
   const tasks::IndexSummary summary =
       writer->update(model, model_directory(task.model), choices, input, hooks_of(bar));
   bar.clear();
@@ -133,13 +157,26 @@ int run_index(const IndexCommand& command) {
   report_windows(summary.added + summary.changed, summary.windowed, model.capacity());
   report_unreadable(summary.unreadable);
   report_replaced(summary.replaced);
+  report_kept(summary.kept);
+  if (!existed && summary.files == 0) {
+    writer.reset();
+    io::remove_leftover(command.output);
+    notice("nothing to index: none of the files is usable");
+    return kUsage;
+  }
   const size_t skipped = documents.skipped.size() + summary.skipped.size();
   const std::chrono::duration<double> seconds = Clock::now() - start;
   print_summary(command.output, summary, skipped, seconds.count(), command.json);
-  return exit_code(summary.files + summary.removed, skipped);
+  return exit_code(summary.files + summary.removed, skipped + summary.kept.size());
 }
 
 int run_merge(const MergeCommand& command) {
+  if (command.inputs.empty() || command.output.empty()) {
+    notice(
+        "index merge: name the indexes to join and the new directory with --output. "
+        "See longformer index merge --help.");
+    return kUsage;
+  }
   const Clock::time_point start = Clock::now();
   ProgressBar bar;
   const std::vector<std::filesystem::path> inputs(command.inputs.begin(), command.inputs.end());
@@ -153,12 +190,8 @@ int run_merge(const MergeCommand& command) {
 CLI::App* add_merge(CLI::App& parent, const std::shared_ptr<MergeCommand>& command) {
   CLI::App* app =
       parent.add_subcommand("merge", "Make one index from several that were built alike");
-  app->add_option("indexes", command->inputs, "Directories of indexes")
-      ->required()
-      ->type_name("INDEX");
-  app->add_option("--output", command->output, "New directory to write")
-      ->required()
-      ->type_name("DIRECTORY");
+  app->add_option("indexes", command->inputs, "Directories of indexes")->type_name("INDEX");
+  app->add_option("--output", command->output, "New directory to write")->type_name("DIRECTORY");
   app->add_flag("--json", command->json, "The summary as a JSON object; see: schema index");
   return app;
 }
@@ -177,7 +210,8 @@ void add_index(CLI::App& root, Commands& commands) {
       ->type_name("DIRECTORY");
   app->add_option("--context", command->context,
                   "passage: each passage is read alone; document: with the whole document around "
-                  "it; both: the mean of the two. Default: as the index has it, else document")
+                  "it; both: the mean of the two. Default: as the index has it, else document, or "
+                  "passage for a model that pools its first or last token")
       ->check(CLI::IsMember({"passage", "document", "both"}));
   app->add_option("--vectors", command->vectors,
                   "How vectors are stored. Default: as the index has it, else int8")

@@ -149,8 +149,10 @@ void add_search(CLI::App& root, Commands& commands) {
   CLI::Option* index =
       app->add_option("--index", command->index, "Search this index instead of FILES")
           ->type_name("DIRECTORY");
-  app->add_option("--path", command->paths,
-                  "With --index, only files whose path matches this glob (repeatable)")
+  app->add_option(
+         "--path", command->paths,
+         "With --index, only files whose path matches this glob, or that lie below the directory "
+         "of this name (repeatable)")
       ->type_name("GLOB")
       ->allow_extra_args(false)
       ->needs(index);

@@ -108,7 +108,8 @@ void report_unreadable(const std::vector<std::string>& names) {
 void report_replaced(const std::vector<std::string>& names) {
   if (names.empty()) return;
   notice(subject(names) +
-         " not UTF-8: read as Latin-1, or with replacement characters for broken bytes");
+         " not what its encoding allows everywhere, or not Unicode: read as Windows-1252, or with "
+         "replacement characters for broken bytes");
 }
 
 void report_pooling_inside(const tasks::TextModel& model) {

@@ -115,17 +115,6 @@ std::string read_whole(const std::string& name, const io::ReadOptions& options, 
   return text;
 }
 
-// Ids of a vocabulary may have gaps.
-bool has_token(const text::Tokenizer& tokenizer, int64_t id) {
-  if (id >= tokenizer.vocabulary_size()) return false;
-  try {
-    tokenizer.token(id);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
 // The work of one call: reads the files one after the other and prints their records.
 class Run {
  public:
@@ -248,7 +237,7 @@ class Run {
         throw Error(error.code(), error.what(), "line " + std::to_string(number));
       }
       begin = end + 1;
-      for (const int64_t id : ids) unknown_ += !has_token(tokenizer_, id);
+      for (const int64_t id : ids) unknown_ += !tokenizer_.has_token(id);
       const std::string decoded = tokenizer_.decode(ids, command_.skip_special_tokens);
       print([&] {
         output_.line(command_.json

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "io/temporaries.h"
@@ -55,6 +56,27 @@ int64_t holes(const io::Collection& collection, const std::vector<io::Collection
   return collection.state().positions - used;
 }
 
+// At a character's border.
+void cut_text(std::string& text, int64_t longest) {
+  size_t size = static_cast<size_t>(longest);
+  if (text.size() <= size) return;
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
+  text.resize(size);
+}
+
+io::VectorWriter open_vectors(const fs::path& directory, const io::VectorLayout& layout,
+                              const io::CollectionState& state) {
+  try {
+    return io::VectorWriter(directory, layout, state.generation, state.positions);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotFound) throw;
+    throw Error(
+        ErrorCode::kInvalidFile,
+        std::string("lacks a part: ") + error.what() + "; build the index anew with --rebuild",
+        directory.string());
+  }
+}
+
 // Writes documents into an open collection.
 class Builder {
  public:
@@ -66,12 +88,15 @@ class Builder {
         input_(input),
         hooks_(hooks),
         layout_(vector_layout(collection.settings(), directory.string())),
-        vectors_(directory, layout_, collection.state().generation, collection.state().positions) {}
+        longest_text_(longest_kept_text(collection.settings(), directory.string())),
+        vectors_(open_vectors(directory, layout_, collection.state())) {}
 
   IndexSummary run(const std::vector<std::string>& documents) {
-    FileChanges changes =
-        find_changes(collection_.files(), input_.arguments, documents, hooks_.cancelled);
+    FileChanges changes = find_changes(
+        collection_.files(), find_roots(input_.arguments, input_.documents, input_.copies),
+        documents, hooks_.cancelled);
     summary_.skipped = std::move(changes.skipped);
+    summary_.kept = std::move(changes.kept);
     summary_.unchanged = changes.unchanged;
     apply_rows(changes);
     double total = 0;
@@ -105,6 +130,13 @@ class Builder {
   void read(const FileToRead& found) {
     const IndexSummary before = summary_;
     std::exception_ptr failure;  // ours, not the document's
+    const auto give_up = [&](const std::string& reason, bool keep) {
+      collection_.roll_back();
+      vectors_.truncate(collection_.state().positions);
+      if (failure) std::rethrow_exception(failure);
+      summary_ = before;
+      skip(found, reason, keep);
+    };
     start(found);
     try {
       io::read_document(found.name, input_.read, [&](const io::Document& part) {
@@ -116,12 +148,13 @@ class Builder {
         }
       });
     } catch (const Error& error) {
-      collection_.roll_back();
-      vectors_.truncate(collection_.state().positions);
-      if (failure) std::rethrow_exception(failure);
-      summary_ = before;
-      skip(found, error);
-      return;
+      // Anything but a content that is no document lies at the machine: a program that is not
+      // there, a permission, a disk that fails.
+      const bool of_content =
+          error.code() == ErrorCode::kInvalidFile || error.code() == ErrorCode::kUnsupported;
+      return give_up(error.what(), !of_content && !is_gone(found.file.path));
+    } catch (const std::bad_alloc&) {
+      return give_up("not enough memory to read it", true);
     }
     finish(found);
   }
@@ -154,9 +187,10 @@ class Builder {
         model_, document, settings_.context, layout_.dims, hooks,
         [&](int64_t passage, std::span<const float> vector) {
           vectors_.append(vector);
-          collection_.add_passage(
-              file_.first_passage + file_.passages,
-              keep_passage(part, document.segmentation.passages[static_cast<size_t>(passage)]));
+          io::CollectionPassage kept =
+              keep_passage(part, document.segmentation.passages[static_cast<size_t>(passage)]);
+          cut_text(kept.text, longest_text_);
+          collection_.add_passage(file_.first_passage + file_.passages, kept);
           ++file_.passages;
         });
     windows_ = std::max(windows_, part.first_byte > 0 ? 2 : windows);
@@ -181,10 +215,9 @@ class Builder {
     if (windows_ > 1) ++summary_.windowed;
   }
 
-  // What the index had of the document stays only while it may come back as it was.
-  void skip(const FileToRead& found, const Error& error) {
-    summary_.skipped.push_back({found.name, error.what()});
-    if (!found.old || error.code() == ErrorCode::kIo) return;
+  void skip(const FileToRead& found, const std::string& reason, bool keep) {
+    summary_.skipped.push_back({found.name, reason});
+    if (!found.old || keep) return;
     collection_.begin();
     collection_.remove_file(*found.old);
     collection_.commit();
@@ -197,6 +230,7 @@ class Builder {
   const IndexInput& input_;
   const IndexHooks& hooks_;
   io::VectorLayout layout_;
+  int64_t longest_text_;
   io::VectorWriter vectors_;
   IndexSummary summary_;
   io::CollectionFile file_;  // in work
@@ -225,6 +259,15 @@ void compact(const fs::path& directory, io::Collection& collection) {
   collection.set_state(state);
   collection.commit();
   io::remove_other_generations(directory, state.generation);
+}
+
+}  // namespace
+
+namespace {
+
+io::WriterLock lock_for(const fs::path& directory, IndexWriter::Mode mode) {
+  if (mode == IndexWriter::Mode::kRebuild) io::check_replaceable(directory);
+  return io::WriterLock(directory);
 }
 
 }  // namespace
@@ -264,9 +307,12 @@ struct IndexWriter::Impl {
 };
 
 IndexWriter::IndexWriter(const fs::path& directory, Mode mode)
-    : impl_(new Impl{
-          absolute_name(directory.string()), mode, io::WriterLock(directory), std::nullopt, {}}) {
-  if (mode == Mode::kRebuild || !io::Collection::exists(directory)) return;
+    : impl_(new Impl{index_directory(directory),
+                     mode,
+                     lock_for(index_directory(directory), mode),
+                     std::nullopt,
+                     {}}) {
+  if (mode == Mode::kRebuild || !io::Collection::exists(impl_->directory)) return;
   impl_->collection = io::Collection::write(impl_->directory);
   impl_->settings = impl_->collection->settings();
 }
@@ -281,17 +327,19 @@ IndexSummary IndexWriter::update(TextModel& model, const fs::path& model_directo
   const IndexSettings wanted = complete(model, choices, impl_->settings);
   const ModelFingerprint print =
       fingerprint(model_directory, model.modules, known_fingerprint(impl_->settings));
-  const io::Settings settings = describe(model, wanted, model_directory, print);
+  io::Settings settings = describe(model, wanted, model_directory, print);
+  settings.insert(settings.end(), choices.notes.begin(), choices.notes.end());
   if (impl_->mode == Mode::kRebuild) {
     const fs::path fresh = impl_->fresh_directory();
     std::error_code ignored;
-    fs::remove_all(fresh, ignored);
+    io::remove_leftover(fresh);
     const io::WriterLock lock(fresh);
     const io::Temporary registered(fresh);
     IndexSummary summary;
     try {
       io::Collection collection = io::Collection::create(fresh, settings);
       summary = impl_->run(fresh, collection, model, wanted, input, hooks);
+      io::check_replaceable(impl_->directory);  // much may have happened meanwhile
     } catch (...) {
       fs::remove_all(fresh, ignored);
       throw;

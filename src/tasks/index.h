@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "io/documents/documents.h"
+#include "tasks/index_changes.h"
 #include "tasks/index_settings.h"
 
 namespace longformer::tasks {
@@ -25,13 +26,18 @@ struct IndexChoices {
   std::optional<io::VectorKind> vectors;
   std::optional<int64_t> dims;
   std::optional<Shard> shard;
+  // What the caller wants to find again in settings(), kept when an index is made; their names
+  // begin with a dot.
+  io::Settings notes;
 };
 
 struct IndexInput {
   // What the user named. A file of the index that lies below one of these, and is not among the
-  // documents, has been removed.
+  // documents, has been removed, as long as there is any file below it: a directory that is empty
+  // or not there may be a disk that is not.
   std::vector<std::string> arguments;
   std::vector<std::string> documents;  // io::list_documents()
+  std::vector<std::string> copies;     // of them, found as well
   io::ReadOptions read;
 };
 
@@ -54,13 +60,15 @@ struct IndexSummary {
   std::vector<std::string> unreadable;  // documents of mostly unknown words
   std::vector<std::string> replaced;    // documents with bytes that are not UTF-8
   std::vector<io::SkippedFile> skipped;
+  std::vector<KeptFiles> kept;
 };
 
 // The right to write one index, for as long as this lives.
 class IndexWriter {
  public:
   // Throws kInvalidArgument at once when another process is writing it, or the directory holds
-  // something else. kRebuild never looks at what is there and replaces it in one step at the end.
+  // something else. kRebuild does not open what is there and replaces it in one step at the end; it
+  // refuses a directory that holds anything but an index. A link stands for what it points to.
   enum class Mode { kUpdate, kRebuild };
   IndexWriter(const std::filesystem::path& directory, Mode mode);
   ~IndexWriter();

@@ -21,17 +21,22 @@ namespace fs = std::filesystem;
 
 std::string extension(const std::string& path) { return fs::path(path).extension().string(); }
 
+// What cannot be seen at the moment (no permission, a file server that does not answer) is not
+// gone.
+bool is_hidden(const std::string& path) {
+  struct stat status;
+  return stat(path.c_str(), &status) != 0 && errno != ENOENT && errno != ENOTDIR;
+}
+
 class Comparison {
  public:
-  Comparison(const std::vector<io::CollectionFile>& known,
-             const std::vector<std::string>& arguments, const std::vector<std::string>& documents,
-             const std::function<bool()>& cancelled)
+  Comparison(const std::vector<io::CollectionFile>& known, const std::vector<Root>& roots,
+             const std::vector<std::string>& documents, const std::function<bool()>& cancelled)
       : known_(known), cancelled_(cancelled) {
     for (const io::CollectionFile& file : known) by_path_.emplace(file.path, &file);
-    for (const std::string& argument : arguments) scope_.push_back(absolute_name(argument));
     for (const std::string& name : documents) compare(name);
-    find_removed();
     find_moved();
+    find_removed(roots);
   }
 
   FileChanges take() { return std::move(changes_); }
@@ -83,36 +88,23 @@ class Comparison {
     ++changes_.unchanged;
   }
 
-  void find_removed() {
-    for (const io::CollectionFile& file : known_) {
-      const bool in_scope = std::any_of(scope_.begin(), scope_.end(), [&](const std::string& path) {
-        return is_below(file.path, path);
-      });
-      if (!in_scope || seen_.contains(file.path)) continue;
-      // What cannot be seen at the moment (no permission, a file server that does not answer) is
-      // not gone.
-      struct stat status;
-      if (stat(file.path.c_str(), &status) != 0 && errno != ENOENT && errno != ENOTDIR) continue;
-      changes_.remove.push_back(file);
-    }
-  }
-
+  // New files that an absent file of the index has become. Looks only for files of equal content.
   void find_moved() {
-    std::unordered_multimap<std::string, size_t> gone;
-    for (size_t i = 0; i < changes_.remove.size(); ++i) {
-      gone.emplace(changes_.remove[i].sha256, i);
+    std::unordered_multimap<std::string, const io::CollectionFile*> by_hash;
+    for (const io::CollectionFile& file : known_) {
+      if (!seen_.contains(file.path)) by_hash.emplace(file.sha256, &file);
     }
-    std::set<size_t> taken;
     std::erase_if(changes_.read, [&](const FileToRead& found) {
       if (found.old) return false;
-      const auto [begin, end] = gone.equal_range(found.file.sha256);
+      const auto [begin, end] = by_hash.equal_range(found.file.sha256);
       const auto origin = std::find_if(begin, end, [&](const auto& entry) {
-        return !taken.contains(entry.second) &&
-               extension(changes_.remove[entry.second].path) == extension(found.file.path);
+        const std::string& path = entry.second->path;
+        return !moved_.contains(path) && extension(path) == extension(found.file.path) &&
+               is_gone(path);
       });
       if (origin == end) return false;
-      taken.insert(origin->second);
-      io::CollectionFile moved = changes_.remove[origin->second];
+      moved_.insert(origin->second->path);
+      io::CollectionFile moved = *origin->second;
       moved.path = found.file.path;
       moved.relative = found.file.relative;
       moved.size = found.file.size;
@@ -121,16 +113,35 @@ class Comparison {
       ++changes_.moved;
       return true;
     });
-    size_t index = 0;
-    std::erase_if(changes_.remove,
-                  [&](const io::CollectionFile&) { return taken.contains(index++); });
+  }
+
+  void find_removed(const std::vector<Root>& roots) {
+    std::vector<std::string> paths;
+    for (const Root& root : roots) {
+      paths.push_back(absolute_name(root.argument));
+      changes_.kept.push_back({root.argument, 0});
+    }
+    for (const io::CollectionFile& file : known_) {
+      if (seen_.contains(file.path) || moved_.contains(file.path)) continue;
+      bool in_scope = false;
+      bool keep = false;
+      for (size_t i = 0; i < roots.size(); ++i) {
+        if (!is_below(file.path, paths[i])) continue;
+        in_scope = true;
+        if (roots[i].seen) continue;
+        keep = true;
+        ++changes_.kept[i].files;
+      }
+      if (in_scope && !keep && !is_hidden(file.path)) changes_.remove.push_back(file);
+    }
+    std::erase_if(changes_.kept, [](const KeptFiles& kept) { return kept.files == 0; });
   }
 
   const std::vector<io::CollectionFile>& known_;
   const std::function<bool()>& cancelled_;
   std::unordered_map<std::string, const io::CollectionFile*> by_path_;
-  std::vector<std::string> scope_;
   std::set<std::string> seen_;
+  std::set<std::string> moved_;  // where they were
   FileChanges changes_;
 };
 
@@ -140,6 +151,19 @@ std::string absolute_name(const std::string& name) {
   std::string path = fs::absolute(name).lexically_normal().string();
   if (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path;
+}
+
+bool is_gone(const std::string& path) {
+  struct stat status;
+  return lstat(path.c_str(), &status) != 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
+fs::path index_directory(const fs::path& name) {
+  fs::path path = absolute_name(name.string());
+  std::error_code error;
+  if (!fs::is_symlink(path, error)) return path;
+  const fs::path target = fs::canonical(path, error);
+  return error ? path : target;
 }
 
 bool is_below(const std::string& path, std::string directory) {
@@ -157,11 +181,27 @@ std::string shown_name(const io::CollectionFile& file) {
   return relative.empty() ? file.path : relative.string();
 }
 
+std::vector<Root> find_roots(const std::vector<std::string>& arguments,
+                             const std::vector<std::string>& documents,
+                             const std::vector<std::string>& copies) {
+  std::set<std::string> found;
+  for (const std::vector<std::string>* names : {&documents, &copies}) {
+    for (const std::string& name : *names) found.insert(absolute_name(name));
+  }
+  std::vector<Root> roots;
+  for (const std::string& argument : arguments) {
+    const std::string path = absolute_name(argument);
+    const auto below = found.lower_bound(path.ends_with('/') ? path : path + "/");
+    roots.push_back(
+        {argument, found.contains(path) || (below != found.end() && is_below(*below, path))});
+  }
+  return roots;
+}
+
 FileChanges find_changes(const std::vector<io::CollectionFile>& known,
-                         const std::vector<std::string>& arguments,
-                         const std::vector<std::string>& documents,
+                         const std::vector<Root>& roots, const std::vector<std::string>& documents,
                          const std::function<bool()>& cancelled) {
-  return Comparison(known, arguments, documents, cancelled).take();
+  return Comparison(known, roots, documents, cancelled).take();
 }
 
 }  // namespace longformer::tasks

@@ -55,6 +55,7 @@ class Merger {
  public:
   Merger(const fs::path& directory, const io::Settings& settings)
       : collection_(io::Collection::create(directory, settings)),
+        longest_text_(longest_kept_text(settings, directory.string())),
         vectors_(directory, vector_layout(settings, directory.string()),
                  collection_.state().generation, 0) {}
 
@@ -90,6 +91,7 @@ class Merger {
     int64_t copied = 0;
     part.index->collection().passages(
         first, first + file.passages, [&](int64_t id, const io::CollectionPassage& passage) {
+          check_kept_text(passage, longest_text_, part.index->directory().string());
           collection_.add_passage(file.first_passage + id - first, passage);
           ++copied;
         });
@@ -105,6 +107,7 @@ class Merger {
   }
 
   io::Collection collection_;
+  int64_t longest_text_;
   io::VectorWriter vectors_;
   int64_t next_ = 1;
   IndexSummary summary_;
@@ -120,7 +123,8 @@ IndexSummary merge_indexes(const std::vector<fs::path>& inputs, const fs::path& 
   std::vector<IndexReader> readers;
   for (const fs::path& input : inputs) readers.emplace_back(input);
   const io::Settings settings = merged_settings(readers);
-  const fs::path target = absolute_name(output.string());
+  const fs::path target = index_directory(output);
+  io::check_replaceable(target);
   const io::WriterLock lock(target);
   if (io::Collection::exists(target)) {
     throw Error(ErrorCode::kInvalidArgument, "is an index already; name a new directory",
@@ -128,12 +132,13 @@ IndexSummary merge_indexes(const std::vector<fs::path>& inputs, const fs::path& 
   }
   const fs::path fresh = target.parent_path() / ("." + target.filename().string() + ".merge");
   std::error_code ignored;
-  fs::remove_all(fresh, ignored);
+  io::remove_leftover(fresh);
   const io::WriterLock fresh_lock(fresh);
   const io::Temporary registered(fresh);
   IndexSummary summary;
   try {
     summary = Merger(fresh, settings).run(choose_parts(readers), hooks);
+    io::check_replaceable(target);
   } catch (...) {
     fs::remove_all(fresh, ignored);
     throw;

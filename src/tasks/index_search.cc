@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -60,8 +61,14 @@ class Scanner {
       const int64_t rows = std::min({block.end - begin, kStripRows, vectors_.contiguous(begin)});
       dot(begin, rows, strip.data());
       for (int64_t r = 0; r < rows; ++r) {
-        cosines[static_cast<size_t>(begin + r)] =
-            static_cast<double>(strip[static_cast<size_t>(r)]);
+        const float cosine = strip[static_cast<size_t>(r)];
+        if (!std::isfinite(cosine) ||
+            !io::has_sound_scale(vectors_.layout(), vectors_.data(begin + r))) {
+          throw Error(ErrorCode::kInvalidFile,
+                      "holds a vector that is none; build the index anew with --rebuild",
+                      vectors_.directory().string());
+        }
+        cosines[static_cast<size_t>(begin + r)] = static_cast<double>(cosine);
       }
       begin += rows;
     }
@@ -159,16 +166,47 @@ struct Chosen {
   int64_t passages = 0;
 };
 
+// A glob over the names of files, or the name of a directory above them: a path, or one name in it.
+class PathFilter {
+ public:
+  explicit PathFilter(const std::string& glob) : glob_(glob) {
+    if (glob.find_first_of("*?[") != std::string::npos || glob.empty()) return;
+    directory_ = absolute_name(glob);
+    const std::string name = glob.substr(0, glob.find_last_not_of('/') + 1);
+    if (!name.empty() && name.find('/') == std::string::npos) inside_ = "/" + name + "/";
+  }
+
+  bool matches(const std::string& shown, const std::string& path) const {
+    return io::matches_glob(shown, glob_) || io::matches_glob(path, glob_) ||
+           (!directory_.empty() && is_below(path, directory_)) ||
+           (!inside_.empty() && ("/" + shown).find(inside_) != std::string::npos);
+  }
+
+ private:
+  const std::string& glob_;
+  std::string directory_;
+  std::string inside_;
+};
+
 Chosen choose_files(const std::vector<io::CollectionFile>& files,
-                    const std::vector<std::string>& globs) {
+                    const std::vector<std::string>& globs, const std::string& place) {
+  const std::vector<PathFilter> filters(globs.begin(), globs.end());
+  std::vector<bool> used(globs.size());
   std::vector<std::pair<std::string, const io::CollectionFile*>> named;
   for (const io::CollectionFile& file : files) {
     std::string name = shown_name(file);
-    const bool taken =
-        globs.empty() || std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) {
-          return io::matches_glob(name, glob) || io::matches_glob(file.path, glob);
-        });
+    bool taken = globs.empty();
+    for (size_t i = 0; i < filters.size(); ++i) {
+      if (!filters[i].matches(name, file.path)) continue;
+      taken = true;
+      used[i] = true;
+    }
     if (taken) named.emplace_back(std::move(name), &file);
+  }
+  for (size_t i = 0; i < globs.size(); ++i) {
+    if (used[i]) continue;
+    throw Error(ErrorCode::kInvalidArgument, "no file of the index matches --path " + globs[i],
+                place);
   }
   std::sort(named.begin(), named.end());
   Chosen chosen;
@@ -202,13 +240,14 @@ IndexSearchOutcome search_index(TextModel& model, const fs::path& model_director
   Hooks hooks;
   hooks.cancelled = options.cancelled;
   const QueryVector vector = read_query(model, query, hooks);
-  const Chosen chosen = choose_files(index.files(), options.paths);
+  const Chosen chosen = choose_files(index.files(), options.paths, index.directory().string());
   const std::vector<float> short_query = unit_vector(vector.values, index.vectors().layout().dims);
   const std::vector<double> cosines =
       scan_vectors(index.vectors(), chosen.runs, short_query, *model.encoder.pool());
   FusionOptions fusion{options.words_weight, options.top, options.min_score};
   for (const io::CollectionFile& file : index.files()) fusion.passages += file.passages;
 
+  const int64_t longest_text = longest_kept_text(collection.settings(), index.directory().string());
   IndexSearchOutcome outcome;
   outcome.documents = static_cast<int64_t>(chosen.files.size());
   outcome.passages = chosen.passages;
@@ -216,7 +255,9 @@ IndexSearchOutcome search_index(TextModel& model, const fs::path& model_director
   outcome.query_unreadable = vector.unreadable;
   for (const FusedPassage& fused :
        fuse(collection, chosen.runs, cosines, parse_query(query), fusion)) {
-    SearchResult result = shown_passage(collection.passage(fused.passage));
+    io::CollectionPassage passage = collection.passage(fused.passage);
+    check_kept_text(passage, longest_text, index.directory().string());
+    SearchResult result = shown_passage(std::move(passage));
     result.score = fused.score;
     result.cosine = fused.cosine;
     result.words = fused.words;

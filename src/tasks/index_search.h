@@ -47,8 +47,9 @@ struct IndexSearchOptions {
   int64_t top = kDefaultTop;
   double min_score = -1;
   double words_weight = kDefaultWordsWeight;
-  // Globs as io::matches_glob() takes them, over names as they are shown and absolute ones; a file
-  // takes part when one matches. None: all files.
+  // Globs as io::matches_glob() takes them, over names as they are shown and absolute ones, or
+  // names of directories; a file takes part when one matches. None: all files. One that matches no
+  // file is refused.
   std::vector<std::string> paths;
   bool sentences = true;  // find the best sentence of each result, which reads it with the model
   std::function<bool()> cancelled;
@@ -69,7 +70,8 @@ IndexSearchOutcome search_index(TextModel& model, const std::filesystem::path& m
                                 const IndexSearchOptions& options);
 
 // The cosines of a query of the vectors' size with the vectors of `runs`, by position; -infinity
-// elsewhere. The bits do not depend on the number of threads.
+// elsewhere. The bits do not depend on the number of threads. Throws kInvalidFile for vectors that
+// are not finite or have an impossible scale.
 std::vector<double> scan_vectors(const io::VectorReader& vectors, std::vector<PassageRun> runs,
                                  std::span<const float> query, ThreadPool& pool);
 

@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 // Changes whenever the same document would be cut differently with the same numbers.
 constexpr int kPassageRule = 1;
 
-constexpr std::array<std::string_view, 14> kModelFiles = {"config.json",
+// Beside weights and SentencePiece models.
+constexpr std::array<std::string_view, 11> kModelFiles = {"config.json",
                                                           "modules.json",
                                                           "config_sentence_transformers.json",
                                                           "tokenizer.json",
@@ -27,10 +28,7 @@ constexpr std::array<std::string_view, 14> kModelFiles = {"config.json",
                                                           "sentence_bert_config.json",
                                                           "vocab.json",
                                                           "merges.txt",
-                                                          "spiece.model",
-                                                          "tokenizer.model",
                                                           "added_tokens.json",
-                                                          "sentencepiece.bpe.model",
                                                           "tokenizer_config.json",
                                                           "special_tokens_map.json"};
 
@@ -46,7 +44,10 @@ std::string joined(const std::vector<int64_t>& values) {
 
 bool is_model_file(const std::string& name) {
   const bool weights = name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json");
-  return weights || std::find(kModelFiles.begin(), kModelFiles.end(), name) != kModelFiles.end();
+  const auto is_one_of = [&](const auto& names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  return weights || is_one_of(kModelFiles) || is_one_of(kSentencePieceNames);
 }
 
 bool is_torch_file(const std::string& name) {
@@ -148,7 +149,8 @@ Shard parse_shard(const std::string& text) {
   if (!slash || second.ec != std::errc() || second.ptr != end || shard.count < 1 ||
       shard.count > 1'000'000 || shard.index < 1 || shard.index > shard.count) {
     throw Error(ErrorCode::kInvalidArgument,
-                "must be i/n, the i-th of n shares, with i from 1 to n: 2/5", "--shard");
+                "must be i/n, the i-th of n shares, with i from 1 to n, as 2/5; got " + text,
+                "--shard");
   }
   return shard;
 }
@@ -209,6 +211,19 @@ io::VectorLayout vector_layout(const io::Settings& settings, const std::string& 
   layout.kind = *kind;
   layout.dims = number(settings, "dims", 1, kMaxHidden, place);
   return layout;
+}
+
+int64_t longest_kept_text(const io::Settings& settings, const std::string& place) {
+  constexpr int64_t kTokenBytes = 64 * 8;  // far more than a token of text has
+  const int64_t tokens = number(settings, "passage_tokens", 1, kMaxSequence, place);
+  return std::max<int64_t>(1 << 20, tokens * kTokenBytes);
+}
+
+void check_kept_text(const io::CollectionPassage& passage, int64_t longest,
+                     const std::string& place) {
+  if (static_cast<int64_t>(passage.text.size()) <= longest) return;
+  throw Error(ErrorCode::kInvalidFile,
+              "a passage is impossibly long; build the index anew with --rebuild", place);
 }
 
 void check_settings(const io::Settings& index, const io::Settings& wanted, Compare compare,

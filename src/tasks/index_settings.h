@@ -49,6 +49,12 @@ ModelFingerprint known_fingerprint(const io::Settings& settings);
 // How the vectors of an index are stored. Throws kInvalidFile for impossible settings.
 io::VectorLayout vector_layout(const io::Settings& settings, const std::string& place);
 
+// Bytes of a passage's text that are kept; longer ones (a token may be a megabyte of blanks) are
+// cut. Whatever is longer in an index is damage. Throws kInvalidFile as above.
+int64_t longest_kept_text(const io::Settings& settings, const std::string& place);
+void check_kept_text(const io::CollectionPassage& passage, int64_t longest,
+                     const std::string& place);
+
 // Which settings matter: all for a writer, those of the shard not for a merge, those of the model
 // for a query.
 enum class Compare { kAll, kAllButShard, kModel };

@@ -120,13 +120,15 @@ AddedTokens::AddedTokens(const std::vector<AddedToken>& tokens, const Normalizer
                          const std::function<bool(int64_t)>& is_model_id,
                          const std::string& place) {
   // The reference's order: a special token is matched as first given, before the others, while
-  // flags of a repeated content are those given last.
+  // flags of a repeated content are those given last. One that was first given as not special is
+  // matched as that too.
   std::vector<const AddedToken*> order;
   for (const AddedToken& token : tokens) {
     if (token.special && !token.content.empty() && special_.insert(token.content).second) {
       order.push_back(&token);
     }
   }
+  std::unordered_set<std::string_view> special_so_far;
   std::unordered_map<int32_t, const AddedToken*> by_id;
   std::unordered_map<std::string_view, std::vector<const AddedToken*>> seen;
   int64_t next_id = model_size;
@@ -137,6 +139,7 @@ AddedTokens::AddedTokens(const std::vector<AddedToken>& tokens, const Normalizer
       continue;
     }
     same.push_back(&token);
+    if (token.special) special_so_far.insert(token.content);
     int32_t id = model_id(token.content);
     if (id < 0) {
       const auto known = ids_.find(token.content);
@@ -155,7 +158,7 @@ AddedTokens::AddedTokens(const std::vector<AddedToken>& tokens, const Normalizer
     }
     ids_[token.content] = id;
     by_id[id] = &token;
-    if (!special_.contains(token.content)) order.push_back(&token);
+    if (!special_so_far.contains(token.content)) order.push_back(&token);
   }
   std::vector<AddedTokenMatcher::Pattern> raw;
   std::vector<AddedTokenMatcher::Pattern> normalized;

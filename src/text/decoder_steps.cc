@@ -195,13 +195,16 @@ void run(const StripStep& step, TokenTexts& tokens, size_t) {
 void run(const ReplaceStep& step, TokenTexts& tokens, size_t max_bytes) {
   Budget budget(max_bytes);
   std::vector<RegexMatch> matches;
+  size_t bytes = 0;
+  for (const std::string& token : tokens) bytes += token.size();
+  RegexBudget time(bytes);
   for (std::string& token : tokens) {
     if (token.empty()) continue;
     if (!step.regex) {
       token = replace_all(token, step.text, step.content, budget);
       continue;
     }
-    step.regex->find_all(token, matches);
+    step.regex->find_all(token, matches, time);
     budget.spend(token.size());
     budget.spend(matches.size() * step.content.size());
     std::string out;

@@ -156,12 +156,13 @@ void find_literal(std::string_view text, std::string_view literal, std::vector<R
 }
 
 // What is put in takes the place of the last character that it replaces, or else of the one before.
-void replace(const NormalizerRule& rule, size_t max_size, Characters& characters) {
+void replace(const NormalizerRule& rule, size_t max_size, RegexBudget& budget,
+             Characters& characters) {
   if (characters.empty()) return;
   const Utf8Text text(characters);
   std::vector<RegexMatch> matches;
   if (rule.pattern) {
-    rule.pattern->find_all(text.bytes, matches);
+    rule.pattern->find_all(text.bytes, matches, budget);
   } else {
     find_literal(text.bytes, rule.literal, matches);
   }
@@ -239,7 +240,8 @@ void apply_charsmap(const Charsmap& charsmap, size_t max_size, Characters& chara
   if (is_changed) apply_changes(changes, characters);
 }
 
-void apply_rule(const NormalizerRule& rule, size_t max_size, Characters& characters) {
+void apply_rule(const NormalizerRule& rule, size_t max_size, RegexBudget& budget,
+                Characters& characters) {
   switch (rule.step) {
     case NormalizerStep::kCleanText:
       return clean_text(characters);
@@ -268,7 +270,7 @@ void apply_rule(const NormalizerRule& rule, size_t max_size, Characters& charact
     case NormalizerStep::kByteLevel:
       return byte_level(characters);
     case NormalizerStep::kReplace:
-      return replace(rule, max_size, characters);
+      return replace(rule, max_size, budget, characters);
     case NormalizerStep::kPrepend:
       return prepend(rule.text, characters);
     case NormalizerStep::kCharsmap:
@@ -311,10 +313,10 @@ bool Normalizer::is_local_for_ascii() const {
                      [](const NormalizerRule& rule) { return is_local(rule.step); });
 }
 
-void Normalizer::apply(Characters& characters) const {
+void Normalizer::apply(Characters& characters, RegexBudget& budget) const {
   const size_t max_size = kMaxGrowth * characters.size() + kMaxGrowthOfShortText;
   for (const NormalizerRule& rule : rules_) {
-    apply_rule(rule, max_size, characters);
+    apply_rule(rule, max_size, budget, characters);
     if (characters.size() > max_size) refuse_growth();
   }
 }
@@ -322,7 +324,8 @@ void Normalizer::apply(Characters& characters) const {
 std::string Normalizer::apply_to(std::string_view text) const {
   Characters characters;
   append_characters(text, 0, characters);
-  apply(characters);
+  RegexBudget budget(text.size());
+  apply(characters, budget);
   std::string out;
   for (const Character& c : characters) utf8::append(c.code, out);
   return out;

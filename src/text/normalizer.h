@@ -71,7 +71,7 @@ class Normalizer {
   // wherever the text was cut. Then apply_to() of single characters says all about ASCII text.
   bool is_local_for_ascii() const;
   // Throws kInvalidFile where a pattern of the file exceeds its limits on this text.
-  void apply(Characters& characters) const;
+  void apply(Characters& characters, RegexBudget& budget) const;
   std::string apply_to(std::string_view text) const;
 
  private:

@@ -35,23 +35,6 @@ size_t trailing_spaces(std::string_view text) {
   return count;
 }
 
-// Whether an added token lies in `span`: its content, with the white space around it that it
-// absorbed.
-bool spells(std::string_view span, std::string_view content) {
-  const size_t at = span.find(content);
-  if (at == span.npos) return false;
-  const std::string_view before = span.substr(0, at);
-  const std::string_view after = span.substr(at + content.size());
-  const auto blank = [](std::string_view part) {
-    if (utf8::valid_prefix(part) != part.size()) return false;
-    for (size_t i = 0; i < part.size();) {
-      if ((unicode::flags(utf8::next(part, i)) & unicode::kSpace) == 0) return false;
-    }
-    return true;
-  };
-  return blank(before) && blank(after);
-}
-
 // Characters of text[begin, end), at most `limit`; moves `begin` behind them.
 size_t skip(std::string_view text, size_t& begin, size_t end, size_t limit) {
   size_t count = 0;
@@ -214,6 +197,10 @@ void append_special(const TemplatePiece& piece, Encoding& out) {
 
 }  // namespace
 
+EndSpaces end_spaces(std::string_view token) {
+  return {leading_spaces(token), trailing_spaces(token)};
+}
+
 int64_t PostProcessor::special_tokens(bool pair) const {
   int64_t count = 0;
   for (const TemplatePiece& piece : pair ? post.pair : post.single) {
@@ -223,20 +210,15 @@ int64_t PostProcessor::special_tokens(bool pair) const {
 }
 
 void PostProcessor::trim(Encoding& side, const TextInput& text,
-                         const std::function<std::string_view(int64_t id)>& token_text) const {
+                         const std::function<EndSpaces(size_t index)>& spaces_of) const {
   if (!trim_offsets) return;
   for (size_t i = 0; i < side.size(); ++i) {
     const std::string_view whole =
         text.is_split ? std::string_view(text.words[static_cast<size_t>(side.words[i])])
                       : text.text;
     Offset& span = side.offsets[i];
-    std::string_view token = token_text(side.ids[i]);
-    const std::string_view spelling =
-        whole.substr(static_cast<size_t>(span.begin), static_cast<size_t>(span.end - span.begin));
-    if (spelling.size() > token.size() && spells(spelling, token)) token = spelling;
-    size_t leading = leading_spaces(token);
+    auto [leading, trailing] = spaces_of(i);
     const bool is_first = i == 0 || span.begin == 0;
-    const size_t trailing = trailing_spaces(token);
     if (leading == 1 && is_first && add_prefix_space) leading = 0;
     if (leading > 0 || trailing > 0) trim_span(whole, leading, trailing, span);
   }

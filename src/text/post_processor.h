@@ -14,6 +14,13 @@
 
 namespace longformer::text {
 
+// White space at the ends of a token's text, in characters.
+struct EndSpaces {
+  size_t leading = 0;
+  size_t trailing = 0;
+};
+EndSpaces end_spaces(std::string_view token);
+
 struct PostProcessor {
   PostTemplate post = PostTemplate::bare();
   // ByteLevel and RobertaProcessing: white space at the ends of a token's text leaves its span. One
@@ -26,10 +33,11 @@ struct PostProcessor {
   int64_t special_tokens(bool pair) const;
   // Trims the spans of one side (or, after truncation, of one window of a side: its first token
   // counts as the first), still without special tokens. `text` is what the spans count in, of a
-  // list of words each span in its own word. `token_text` gives a token as the vocabulary spells
-  // it.
+  // list of words each span in its own word. `spaces_of` tells the white space of the token at an
+  // index of the side: of an added token in the normalised text that it was found in, of any other
+  // as the vocabulary spells it.
   void trim(Encoding& side, const TextInput& text,
-            const std::function<std::string_view(int64_t id)>& token_text) const;
+            const std::function<EndSpaces(size_t index)>& spaces_of) const;
   // The template around one side or two; an absent second text takes the template for one. Sets
   // type ids and sequence numbers, whatever the sides hold there. Throws kUnsupported for two where
   // the template for two does not use both.

@@ -197,14 +197,15 @@ void find_literal(std::string_view text, std::string_view literal,
   }
 }
 
-void cut_pattern(const PatternSplit& split, std::string_view text, std::vector<WordRange>& words) {
+void cut_pattern(const PatternSplit& split, std::string_view text, std::vector<WordRange>& words,
+                 RegexBudget& budget) {
   std::vector<RegexMatch> matches;
   const auto find = [&](const WordRange& word, Parts& parts) {
     const std::string_view part = text.substr(word.begin, word.end - word.begin);
     if (split.kind == PatternSplit::Kind::kLiteral) {
       find_literal(part, split.literal, matches);
     } else {
-      split.regex->find_all(part, matches);
+      split.regex->find_all(part, matches, budget);
     }
     size_t start = word.begin;
     for (const RegexMatch& match : matches) {
@@ -279,7 +280,7 @@ void split_metaspace(const MetaspaceSplit& step, AlignedText& text, std::vector<
 }
 
 void apply_step(const PreTokenizerStep& step, AlignedText& text, std::vector<WordRange>& words,
-                bool keep_bytes) {
+                bool keep_bytes, RegexBudget& budget) {
   if (std::holds_alternative<BertSplit>(step)) {
     cut_bert(text.text(), words);
   } else if (const auto* bytes = std::get_if<ByteLevelSplit>(&step)) {
@@ -294,7 +295,7 @@ void apply_step(const PreTokenizerStep& step, AlignedText& text, std::vector<Wor
     if (pattern->kind == PatternSplit::Kind::kGpt2) {
       cut_gpt2(text.text(), words);
     } else {
-      cut_pattern(*pattern, text.text(), words);
+      cut_pattern(*pattern, text.text(), words, budget);
     }
   } else {
     cut_lengths(std::get<LengthSplit>(step).length, text.text(), words);
@@ -311,7 +312,8 @@ bool PreTokenizer::ends_with_bytes() const {
   return !steps_.empty() && std::holds_alternative<ByteLevelSplit>(steps_.back());
 }
 
-void PreTokenizer::apply(AlignedText& text, std::vector<WordRange>& words, bool keep_bytes) const {
+void PreTokenizer::apply(AlignedText& text, std::vector<WordRange>& words, bool keep_bytes,
+                         RegexBudget& budget) const {
   words.clear();
   if (!text.text().empty()) words.push_back({0, text.text().size()});
   const size_t most = text.text().size() * kMaxGrowth + 1024;
@@ -320,7 +322,7 @@ void PreTokenizer::apply(AlignedText& text, std::vector<WordRange>& words, bool 
       throw Error(ErrorCode::kInvalidFile, "the steps of the pre_tokenizer make a text more than " +
                                                std::to_string(kMaxGrowth) + " times as long");
     }
-    apply_step(step, text, words, keep_bytes && &step == &steps_.back());
+    apply_step(step, text, words, keep_bytes && &step == &steps_.back(), budget);
   }
 }
 

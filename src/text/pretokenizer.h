@@ -78,7 +78,8 @@ class PreTokenizer {
   // ByteLevelSplit leaves the bytes as they are, to be read in the alphabet; it may change the
   // text otherwise, as other steps do. Throws kInvalidFile when a pattern exceeds its limits or
   // steps blow the text up.
-  void apply(AlignedText& text, std::vector<WordRange>& words, bool keep_bytes) const;
+  void apply(AlignedText& text, std::vector<WordRange>& words, bool keep_bytes,
+             RegexBudget& budget) const;
 
  private:
   std::vector<PreTokenizerStep> steps_;

@@ -22,14 +22,15 @@ constexpr uint32_t kDepth = 100'000;
 constexpr uint32_t kHeapKib = 32 * 1024;
 constexpr size_t kJitStackBytes = 1u << 20;
 constexpr size_t kMaxPatternBytes = 64u << 10;
-// Bounds of a whole text, in processor time, which a busy machine does not shorten. Patterns of
-// published files need less than 0.1 µs a byte.
 constexpr double kSeconds = 1.0;
 constexpr double kSecondsPerByte = 1e-6;
+// Bytes looked at, about, between two looks at the clock.
+constexpr size_t kWorkUnwatched = 1u << 16;
+constexpr size_t kWorkOfItem = 16;
 
-double thread_seconds() {
+double seconds(clockid_t clock) {
   timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  clock_gettime(clock, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
@@ -66,9 +67,23 @@ std::string_view with_stand_ins(std::string_view text, std::string& copy) {
 
 }  // namespace
 
+RegexBudget::RegexBudget(size_t bytes)
+    : limit_(kSeconds + kSecondsPerByte * static_cast<double>(bytes)),
+      thread_start_(seconds(CLOCK_THREAD_CPUTIME_ID)) {}
+
+void RegexBudget::begin() { begin_ = seconds(CLOCK_MONOTONIC); }
+
+void RegexBudget::end() { used_ += seconds(CLOCK_MONOTONIC) - begin_; }
+
+bool RegexBudget::spent() const {
+  return used_ + seconds(CLOCK_MONOTONIC) - begin_ > limit_ &&
+         seconds(CLOCK_THREAD_CPUTIME_ID) - thread_start_ > limit_;
+}
+
 struct Regex::Impl {
   Owned<pcre2_code, pcre2_code_free> code;
   bool jit = false;
+  bool has_back_references = false;
   std::string place;
 };
 
@@ -77,19 +92,26 @@ namespace {
 // Buffers and limits of one call of find_all.
 class Search {
  public:
-  Search(const pcre2_code* code, std::string_view text, const std::string& place)
+  Search(const pcre2_code* code, bool has_back_references, std::string_view text,
+         const std::string& place, RegexBudget& budget)
       : code_(code),
         text_(text),
         place_(place),
         context_(pcre2_match_context_create(nullptr)),
         data_(pcre2_match_data_create(1, nullptr)),
-        deadline_(thread_seconds() + kSeconds +
-                  kSecondsPerByte * static_cast<double>(text.size())) {
+        budget_(budget),
+        // A back reference may compare as much as the text has, and then fail where it began.
+        work_of_item_(has_back_references ? kWorkOfItem + text.size() : kWorkOfItem) {
     if (context_ == nullptr || data_ == nullptr) throw std::bad_alloc();
     pcre2_set_match_limit(context_.get(), kMatchSteps);
     pcre2_set_depth_limit(context_.get(), kDepth);
     pcre2_set_heap_limit(context_.get(), kHeapKib);
+    pcre2_set_callout(context_.get(), &Search::watch, this);
+    budget_.begin();
   }
+  ~Search() { budget_.end(); }
+  Search(const Search&) = delete;
+  Search& operator=(const Search&) = delete;
 
   void use_jit_stack() {
     stack_.reset(pcre2_jit_stack_create(32u << 10, kJitStackBytes, nullptr));
@@ -104,7 +126,7 @@ class Search {
       const size_t last = std::min(text_.size(), at + places - 1);
       pcre2_set_offset_limit(context_.get(), last);
       const int found = call(at);
-      check_time();
+      if (found == PCRE2_ERROR_CALLOUT || budget_.spent()) refuse_time();
       if (found >= 0) {
         const size_t* ends = pcre2_get_ovector_pointer(data_.get());
         // \K can put the beginning behind the end.
@@ -135,9 +157,20 @@ class Search {
     return found;
   }
 
-  void check_time() {
-    if (++calls_ % 16 != 0) return;
-    if (thread_seconds() < deadline_) return;
+  // Called by the library before each item of the pattern that it tries: compiled patterns count
+  // their steps too seldom to end soon by that alone.
+  static int watch(pcre2_callout_block* block, void* data) {
+    auto& search = *static_cast<Search*>(data);
+    const size_t at = block->current_position;
+    const size_t moved = at > search.last_ ? at - search.last_ : search.last_ - at;
+    search.last_ = at;
+    search.work_ += moved + search.work_of_item_;
+    if (search.work_ < kWorkUnwatched) return 0;
+    search.work_ = 0;
+    return search.budget_.spent() ? PCRE2_ERROR_CALLOUT : 0;
+  }
+
+  [[noreturn]] void refuse_time() const {
     fail(
         "a pattern of this file takes longer than its limit for a text of this length; use a "
         "simpler pattern",
@@ -150,8 +183,10 @@ class Search {
   Owned<pcre2_match_context, pcre2_match_context_free> context_;
   Owned<pcre2_match_data, pcre2_match_data_free> data_;
   Owned<pcre2_jit_stack, pcre2_jit_stack_free> stack_;
-  double deadline_;
-  uint32_t calls_ = 0;
+  RegexBudget& budget_;
+  size_t work_of_item_;
+  size_t work_ = 0;  // since the last look at the clock
+  size_t last_ = 0;  // where the last item was tried
 };
 
 }  // namespace
@@ -170,25 +205,29 @@ Regex::Regex(const std::string& pattern, const std::string& place) {
   pcre2_set_parens_nest_limit(context.get(), 200);
   int error = 0;
   size_t offset = 0;
-  impl->code.reset(pcre2_compile(
-      reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
-      PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT,
-      &error, &offset, context.get()));
+  impl->code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
+                                 PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C |
+                                     PCRE2_USE_OFFSET_LIMIT | PCRE2_AUTO_CALLOUT,
+                                 &error, &offset, context.get()));
   if (impl->code == nullptr) {
     PCRE2_UCHAR message[256];
     pcre2_get_error_message(error, message, sizeof(message));
     fail("a pattern does not compile: " + std::string(reinterpret_cast<const char*>(message)),
          place);
   }
+  uint32_t back_references = 0;
+  pcre2_pattern_info(impl->code.get(), PCRE2_INFO_BACKREFMAX, &back_references);
+  impl->has_back_references = back_references > 0;
   impl->jit = pcre2_jit_compile(impl->code.get(), PCRE2_JIT_COMPLETE) == 0;
   impl_ = std::move(impl);
 }
 
-void Regex::find_all(std::string_view text, std::vector<RegexMatch>& out) const {
+void Regex::find_all(std::string_view text, std::vector<RegexMatch>& out,
+                     RegexBudget& budget) const {
   out.clear();
   std::string copy;
   text = with_stand_ins(text, copy);
-  Search search(impl_->code.get(), text, impl_->place);
+  Search search(impl_->code.get(), impl_->has_back_references, text, impl_->place, budget);
   if (impl_->jit) search.use_jit_stack();
   constexpr size_t kNone = std::string_view::npos;
   size_t previous_end = kNone;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "longformer/error.h"
 #include "text/unicode/unicode_tables.h"
 
 namespace longformer::text {
@@ -18,15 +19,30 @@ Offset offset_of(size_t begin, size_t end) {
   return {static_cast<int64_t>(begin), static_cast<int64_t>(end)};
 }
 
+// Added tokens that are white space and absorb what follows overlap, each with all behind it.
+constexpr size_t kMaxOverlap = 64;
+constexpr size_t kFreeOverlap = 1u << 20;
+
+[[noreturn]] void refuse_overlap() {
+  throw Error(ErrorCode::kInvalidFile,
+              "the added tokens of this tokenizer absorb the same white space too often; set "
+              "\"rstrip\" of those that begin with white space to false");
+}
+
 }  // namespace
 
+SegmentEncoder::Scratch::Scratch(size_t bytes)
+    : budget(bytes), unread(kMaxOverlap * bytes + kFreeOverlap) {}
+
 SegmentEncoder::SegmentEncoder(const AddedTokens& added, const Normalizer& normalizer,
-                               const PreTokenizer& pretokenizer, const Model& model)
+                               const PreTokenizer& pretokenizer, const Model& model,
+                               bool needs_spaces)
     : added_(added),
       normalizer_(normalizer),
       pretokenizer_(pretokenizer),
       model_(model),
       byte_model_(pretokenizer.ends_with_bytes() ? model.byte_level() : nullptr),
+      needs_spaces_(needs_spaces),
       ascii_runs_(pretokenizer.is_bert() && added.normalized().empty() &&
                   normalizer.is_local_for_ascii()) {
   std::fill(std::begin(kinds_), std::end(kinds_), AsciiKind::kOther);
@@ -52,7 +68,8 @@ void SegmentEncoder::encode(std::string_view text, Scratch& scratch, Encoding& o
   added_.raw().split(text, scratch.raw_splits);
   for (const Split& split : scratch.raw_splits) {
     if (split.id >= 0) {
-      append(split.id, offset_of(split.begin, split.end), scratch.next_word++, out);
+      append_added(split.id, text.substr(split.begin, split.end - split.begin),
+                   offset_of(split.begin, split.end), scratch, out);
     } else {
       encode_plain(text.substr(split.begin, split.end - split.begin), split.begin, scratch, out);
     }
@@ -112,7 +129,7 @@ void SegmentEncoder::encode_general(std::string_view text, size_t offset, Scratc
                                     Encoding& out) const {
   scratch.text.set_original(text, offset);
   if (!normalizer_.empty()) {
-    normalizer_.apply(scratch.text.edit_characters());
+    normalizer_.apply(scratch.text.edit_characters(), scratch.budget);
     scratch.text.characters_changed();
   }
   if (added_.normalized().empty()) {
@@ -126,7 +143,8 @@ void SegmentEncoder::split_normalized(Scratch& scratch, Encoding& out) const {
   added_.normalized().split(scratch.text.text(), scratch.splits);
   for (const Split& split : scratch.splits) {
     if (split.id >= 0) {
-      append(split.id, scratch.text.original(split.begin, split.end), scratch.next_word++, out);
+      append_added(split.id, scratch.text.text().substr(split.begin, split.end - split.begin),
+                   scratch.text.original(split.begin, split.end), scratch, out);
     } else {
       scratch.part.set_part(scratch.text, split.begin, split.end);
       encode_words(scratch.part, scratch, out);
@@ -134,8 +152,18 @@ void SegmentEncoder::split_normalized(Scratch& scratch, Encoding& out) const {
   }
 }
 
+void SegmentEncoder::append_added(int32_t id, std::string_view spelling, const Offset& offset,
+                                  Scratch& scratch, Encoding& out) const {
+  if (needs_spaces_) {
+    if (spelling.size() > scratch.unread) refuse_overlap();
+    scratch.unread -= spelling.size();
+    scratch.spaces.push_back({out.size(), end_spaces(spelling)});
+  }
+  append(id, offset, scratch.next_word++, out);
+}
+
 void SegmentEncoder::encode_words(AlignedText& text, Scratch& scratch, Encoding& out) const {
-  pretokenizer_.apply(text, scratch.words, spells_bytes());
+  pretokenizer_.apply(text, scratch.words, spells_bytes(), scratch.budget);
   for (const WordRange& word : scratch.words) {
     const std::string_view bytes = text.text().substr(word.begin, word.end - word.begin);
     if (byte_model_ != nullptr) {
@@ -144,6 +172,10 @@ void SegmentEncoder::encode_words(AlignedText& text, Scratch& scratch, Encoding&
       model_.encode(bytes, scratch.pieces, scratch.model);
     }
     for (const Piece& piece : scratch.pieces) {
+      if (needs_spaces_ && piece.id == model_.literal_unknown_id()) {
+        scratch.spaces.push_back(
+            {out.size(), end_spaces(bytes.substr(piece.begin, piece.end - piece.begin))});
+      }
       append(piece.id, text.original(word.begin + piece.begin, word.begin + piece.end),
              scratch.next_word, out);
     }

@@ -13,15 +13,27 @@
 #include "text/aligned_text.h"
 #include "text/models/model.h"
 #include "text/normalizer.h"
+#include "text/post_processor.h"
 #include "text/pretokenizer.h"
 #include "text/tokenizer.h"
 
 namespace longformer::text {
 
+// A token that the reference trims not by its spelling in the vocabulary but by the text that it
+// was found in: an added token, or the unknown one of a Unigram model.
+struct TokenSpaces {
+  size_t token;  // index in the Encoding
+  EndSpaces spaces;
+};
+
 class SegmentEncoder {
  public:
-  // Buffers of one call, reused from text to text.
+  // Buffers of one call, reused from text to text (a list of words is one text).
   struct Scratch {
+    explicit Scratch(size_t bytes);
+    RegexBudget budget;
+    std::vector<TokenSpaces> spaces;  // so far, in order
+    size_t unread;                    // bytes of added tokens that may still be looked at
     AlignedText text;
     AlignedText part;  // of `text`, between added tokens
     std::vector<WordRange> words;
@@ -33,9 +45,9 @@ class SegmentEncoder {
     int32_t next_word = 0;
   };
 
-  // Keeps references.
+  // Keeps references. `needs_spaces`: to fill Scratch::spaces.
   SegmentEncoder(const AddedTokens& added, const Normalizer& normalizer,
-                 const PreTokenizer& pretokenizer, const Model& model);
+                 const PreTokenizer& pretokenizer, const Model& model, bool needs_spaces);
 
   // Whether words are read as bytes, so that no text is unknown.
   bool spells_bytes() const { return byte_model_ != nullptr; }
@@ -53,6 +65,8 @@ class SegmentEncoder {
                          Encoding& out) const;
   void encode_general(std::string_view text, size_t offset, Scratch& scratch, Encoding& out) const;
   void split_normalized(Scratch& scratch, Encoding& out) const;
+  void append_added(int32_t id, std::string_view spelling, const Offset& offset, Scratch& scratch,
+                    Encoding& out) const;
   void encode_words(AlignedText& text, Scratch& scratch, Encoding& out) const;
 
   const AddedTokens& added_;
@@ -60,9 +74,10 @@ class SegmentEncoder {
   const PreTokenizer& pretokenizer_;
   const Model& model_;
   const Bpe* byte_model_;  // where words are bytes in the byte-level alphabet
-  bool ascii_runs_;        // the short way exists
-  AsciiKind kinds_[256];   // of bytes; kOther: not ASCII, or not normalised to one byte
-  char mapped_[256];       // normalised form of the bytes of kind kWord and kPunctuation
+  bool needs_spaces_;
+  bool ascii_runs_;       // the short way exists
+  AsciiKind kinds_[256];  // of bytes; kOther: not ASCII, or not normalised to one byte
+  char mapped_[256];      // normalised form of the bytes of kind kWord and kPunctuation
 };
 
 }  // namespace longformer::text

@@ -59,17 +59,32 @@ TokenizerSpec read_spec(const TokenizerFiles& files) {
               "a text of 4 GiB or more cannot be tokenized at once; split it");
 }
 
+// One text without special tokens, spans not yet trimmed.
+struct EncodedSide {
+  Encoding tokens;
+  std::vector<TokenSpaces> spaces;  // of some
+  size_t size() const { return tokens.size(); }
+};
+
 // The tokens of a window of one side.
-Encoding slice(const Encoding& side, const TokenRange& range) {
+EncodedSide slice(const EncodedSide& side, const TokenRange& range) {
   const auto cut = [&](const auto& values) {
     return std::decay_t<decltype(values)>(values.begin() + range.begin, values.begin() + range.end);
   };
-  Encoding out;
-  out.ids = cut(side.ids);
-  out.type_ids = cut(side.type_ids);
-  out.offsets = cut(side.offsets);
-  out.sequence = cut(side.sequence);
-  out.words = cut(side.words);
+  EncodedSide out;
+  out.tokens.ids = cut(side.tokens.ids);
+  out.tokens.type_ids = cut(side.tokens.type_ids);
+  out.tokens.offsets = cut(side.tokens.offsets);
+  out.tokens.sequence = cut(side.tokens.sequence);
+  out.tokens.words = cut(side.tokens.words);
+  const auto begin = static_cast<size_t>(range.begin);
+  const auto end = static_cast<size_t>(range.end);
+  auto known =
+      std::lower_bound(side.spaces.begin(), side.spaces.end(), begin,
+                       [](const TokenSpaces& one, size_t token) { return one.token < token; });
+  for (; known != side.spaces.end() && known->token < end; ++known) {
+    out.spaces.push_back({known->token - begin, known->spaces});
+  }
   return out;
 }
 
@@ -85,9 +100,9 @@ struct Tokenizer::Impl {
             spec.added_tokens, normalizer, table.entries(),
             [this](std::string_view token) { return model.id(token); },
             [this](int64_t id) { return table.has(id); }, spec.place),
-        encoder(added, normalizer, pretokenizer, model),
         decoder(std::move(spec.decoder)),
-        post(std::move(spec.post)) {
+        post(std::move(spec.post)),
+        encoder(added, normalizer, pretokenizer, model, post.trim_offsets) {
     for (const auto& [token, token_id] : added.ids()) table.set(token_id, token);
     if (spec.named_template) post.post = resolve(*spec.named_template, spec.place);
     check_template(post.post, table.size(), spec.place);
@@ -139,28 +154,34 @@ struct Tokenizer::Impl {
       std::fill(out.words.begin() + static_cast<ptrdiff_t>(first), out.words.end(), word);
   }
 
-  // One side without special tokens, spans not yet trimmed.
-  Encoding encode_side(const TextInput& input) const {
-    Encoding out;
-    SegmentEncoder::Scratch scratch;
-    if (!input.is_split) {
-      scratch.model.bpe.cache.reset(input.text.size());
-      encode_text(input.text, -1, scratch, out);
-    } else {
-      size_t bytes = 0;
+  EncodedSide encode_side(const TextInput& input) const {
+    size_t bytes = input.text.size();
+    if (input.is_split) {
+      bytes = 0;
       for (const std::string& word : input.words) bytes += word.size();
-      scratch.model.bpe.cache.reset(bytes);
+    }
+    SegmentEncoder::Scratch scratch(bytes);
+    scratch.model.bpe.cache.reset(bytes);
+    EncodedSide side;
+    if (!input.is_split) {
+      encode_text(input.text, -1, scratch, side.tokens);
+    } else {
       for (size_t i = 0; i < input.words.size(); ++i) {
-        encode_text(input.words[i], static_cast<int32_t>(i), scratch, out);
+        encode_text(input.words[i], static_cast<int32_t>(i), scratch, side.tokens);
       }
     }
-    out.type_ids.resize(out.size());
-    out.sequence.resize(out.size());
-    return out;
+    side.tokens.type_ids.resize(side.size());
+    side.tokens.sequence.resize(side.size());
+    side.spaces = std::move(scratch.spaces);
+    return side;
   }
 
-  void trim(Encoding& side, const TextInput& input) const {
-    post.trim(side, input, [this](int64_t token) { return std::string_view(table.token(token)); });
+  void trim(EncodedSide& side, const TextInput& input) const {
+    auto known = side.spaces.begin();
+    post.trim(side.tokens, input, [&](size_t index) {
+      if (known != side.spaces.end() && known->token == index) return (known++)->spaces;
+      return end_spaces(table.token(side.tokens.ids[index]));
+    });
   }
 
   Normalizer normalizer;
@@ -168,9 +189,9 @@ struct Tokenizer::Impl {
   Model model;
   TokenTable table;
   AddedTokens added;
-  SegmentEncoder encoder;  // refers to the members above
   Decoder decoder;
   PostProcessor post;
+  SegmentEncoder encoder;  // refers to the members above
 };
 
 Tokenizer::Tokenizer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -183,27 +204,27 @@ Tokenizer Tokenizer::load(const TokenizerFiles& files) {
 }
 
 Encoding Tokenizer::encode(const TextInput& text, const EncodeSettings& settings) const {
-  Encoding side = impl_->encode_side(text);
+  EncodedSide side = impl_->encode_side(text);
   impl_->trim(side, text);
-  return impl_->post.assemble(side, nullptr, settings.add_special_tokens);
+  return impl_->post.assemble(side.tokens, nullptr, settings.add_special_tokens);
 }
 
 Encoding Tokenizer::encode_pair(const TextInput& first, const TextInput& second,
                                 const EncodeSettings& settings) const {
-  Encoding first_side = impl_->encode_side(first);
-  Encoding second_side = impl_->encode_side(second);
+  EncodedSide first_side = impl_->encode_side(first);
+  EncodedSide second_side = impl_->encode_side(second);
   impl_->trim(first_side, first);
   impl_->trim(second_side, second);
-  return impl_->post.assemble(first_side, &second_side, settings.add_special_tokens);
+  return impl_->post.assemble(first_side.tokens, &second_side.tokens, settings.add_special_tokens);
 }
 
 std::vector<Encoding> Tokenizer::encode_windows(const TextInput& first,
                                                 const std::optional<TextInput>& second,
                                                 const EncodeSettings& settings,
                                                 const TruncationSettings& truncation) const {
-  const Encoding first_side = impl_->encode_side(first);
-  const Encoding second_side = second ? impl_->encode_side(*second) : Encoding();
-  const auto count = [](const Encoding& side) { return static_cast<int64_t>(side.size()); };
+  const EncodedSide first_side = impl_->encode_side(first);
+  const EncodedSide second_side = second ? impl_->encode_side(*second) : EncodedSide();
+  const auto count = [](const EncodedSide& side) { return static_cast<int64_t>(side.size()); };
   const std::optional<int64_t> second_tokens =
       second ? std::optional<int64_t>(count(second_side)) : std::nullopt;
   const int64_t specials =
@@ -211,14 +232,15 @@ std::vector<Encoding> Tokenizer::encode_windows(const TextInput& first,
   std::vector<Encoding> windows;
   for (const TextWindow& window :
        plan_truncation(count(first_side), second_tokens, specials, truncation)) {
-    Encoding a = slice(first_side, window.first);
+    EncodedSide a = slice(first_side, window.first);
     impl_->trim(a, first);
-    Encoding b;
+    EncodedSide b;
     if (second) {
       b = slice(second_side, window.second);
       impl_->trim(b, *second);
     }
-    windows.push_back(impl_->post.assemble(a, second ? &b : nullptr, settings.add_special_tokens));
+    windows.push_back(
+        impl_->post.assemble(a.tokens, second ? &b.tokens : nullptr, settings.add_special_tokens));
   }
   return windows;
 }
@@ -257,8 +279,10 @@ std::optional<int64_t> Tokenizer::id(std::string_view token) const {
   return id;
 }
 
+bool Tokenizer::has_token(int64_t id) const { return impl_->table.has(id); }
+
 const std::string& Tokenizer::token(int64_t id) const {
-  if (!impl_->table.has(id)) {
+  if (!has_token(id)) {
     throw Error(ErrorCode::kInvalidArgument,
                 "no token has the id " + std::to_string(id) + "; the vocabulary has ids below " +
                     std::to_string(vocabulary_size()) + ", some may be unused");

@@ -100,6 +100,7 @@ class Tokenizer {
   std::optional<int64_t> unknown_id() const;
   int64_t vocabulary_size() const;  // largest id + 1, added tokens included
   std::optional<int64_t> id(std::string_view token) const;
+  bool has_token(int64_t id) const;            // ids may have gaps
   const std::string& token(int64_t id) const;  // throws kInvalidArgument outside the vocabulary
   std::string decode(const std::vector<int64_t>& ids, bool skip_special_tokens = true) const;
 

@@ -148,7 +148,9 @@ TEST_F(IndexCommand, UsageAndExitCodes) {
   EXPECT_EQ(skipped.code, 3);
   EXPECT_NE(skipped.err.find("1 skipped"), std::string::npos) << skipped.err;
   EXPECT_EQ(run("search --index x --min-score 2 'the fox'").code, 4);
-  EXPECT_EQ(run("search --index x --path nothing 'the fox'").code, 4);
+  expect_refused("search --index x --path nothing 'the fox'",
+                 "no file of the index matches --path nothing");
+  EXPECT_EQ(run("search --index x --path docs 'the fox'").code, 0);
   for (const char* options :
        {"text.txt", "--context passage", "--passage-tokens 9", "--include a"}) {
     EXPECT_EQ(run("search --index x 'the fox' " + std::string(options)).code, 2) << options;
@@ -164,6 +166,59 @@ TEST_F(IndexCommand, UsageAndExitCodes) {
   expect_refused("search --index x 'the fox'", "--model");
 }
 
+TEST_F(IndexCommand, WhatIsNotThereIsKept) {
+  ASSERT_EQ(run("index --model model docs text.txt --output x").code, 0);
+  fs::rename(path("docs"), path("away"));
+  for (int round = 0; round < 2; ++round) {  // absent, then empty
+    const Outcome kept = run("index docs text.txt --output x --json");
+    EXPECT_EQ(kept.code, 3) << kept.err;
+    EXPECT_EQ(json_lines(kept.out).at(0)["files"], 4);
+    EXPECT_NE(kept.err.find("is kept (3 files)"), std::string::npos) << kept.err;
+    fs::create_directory(path("docs"));
+  }
+  EXPECT_EQ(run("index docs text.txt --output x --rebuild --json --model model").code, 0);
+  EXPECT_EQ(json_lines(run("index text.txt --output x --json").out).at(0)["files"], 1);
+}
+
+TEST_F(IndexCommand, NothingUsableLeavesNoIndex) {
+  put(path("binary/b"), std::string("a\0b\1", 4));
+  for (const char* files : {"-", "binary"}) {
+    EXPECT_EQ(run(std::string("index --model model --output n ") + files, "", text().string()).code,
+              2)
+        << files;
+    EXPECT_FALSE(fs::exists(path("n"))) << files;
+  }
+}
+
+TEST_F(IndexCommand, OverridesAreAsTheIndexHasThem) {
+  ASSERT_EQ(run("index --model model docs --output x --attention-window 4 --attention-dilation 2 "
+                "--max-tokens 128 --positions repeat")
+                .code,
+            0);
+  put(path("docs/d.txt"), "The moon comes.\n");
+  const Outcome more = run("index docs --output x");
+  EXPECT_EQ(more.code, 0) << more.err;
+  const Outcome found = run("search --index x 'the moon'");
+  EXPECT_EQ(found.code, 0) << found.err;
+  EXPECT_NE(found.err.find("reads otherwise"), std::string::npos) << found.err;
+  const Outcome other = run("search --index x 'the moon' --attention-window 8");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_NE(other.err.find("attention_window 4,4 in the index, 8,8 of this model"),
+            std::string::npos)
+      << other.err;
+}
+
+TEST_F(IndexCommand, PoolingInsideDocumentsIsSaid) {
+  test::put_pooling(model(), R"({"pooling_mode_cls_token": true})", true);
+  const std::string says = "pools its first or last token";
+  const Outcome inside = run("index --model model docs --output x --context document");
+  EXPECT_EQ(inside.code, 0) << inside.err;
+  EXPECT_NE(inside.err.find(says), std::string::npos) << inside.err;
+  put(path("docs/d.txt"), "The moon comes.\n");
+  EXPECT_NE(run("index docs --output x").err.find(says), std::string::npos);
+  EXPECT_EQ(run("index --model model docs --output y").err.find(says), std::string::npos);
+}
+
 TEST_F(IndexCommand, MergingShards) {
   put_many(7);
   ASSERT_EQ(run("index --model model many docs --output whole").code, 0);
@@ -176,7 +231,9 @@ TEST_F(IndexCommand, MergingShards) {
   EXPECT_EQ(json_lines(merged.out).at(0)["files"], 10);
   const std::string query = "search --json --top 50 'the fox runs' --index ";
   EXPECT_EQ(run(query + "y").out, run(query + "whole").out);
-  expect_refused("index --model model docs --output z --shard 3/2", "--shard");
+  expect_refused("index --model model docs --output z --shard 3/2", "got 3/2");
+  expect_refused("index merge", "longformer index merge --help");
+  expect_refused("index merge part1 part2", "--output");
 }
 
 TEST_F(IndexCommand, KilledAtAnyMomentItGoesOn) {
@@ -236,6 +293,8 @@ TEST_F(IndexCommand, BrokenDirectoriesAreRefused) {
   put(path("x/index.sqlite"), "no database at all, but a text that goes on for a while");
   expect_refused("search --index x 'the fox'", "not a database");
   expect_refused("index docs --output x", "not a database");
+  expect_refused("index --model model docs --output x --rebuild", "remove the directory");
+  put(path("x/index.sqlite"), database.substr(0, 100));
   EXPECT_EQ(run("index --model model docs --output x --rebuild").code, 0);
   EXPECT_EQ(run("search --index x 'the fox'").code, 0);
 }

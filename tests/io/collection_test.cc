@@ -250,7 +250,8 @@ TEST_F(CollectionTest, TamperedDatabasesAreRefused) {
   }
   fresh();
   tamper("UPDATE passages SET headings = '[1, 2'");
-  EXPECT_THROW(Collection::read(directory_).passage(1), Error);
+  expect_error(ErrorCode::kInvalidFile, {"--rebuild"},
+               [&] { Collection::read(directory_).passage(1); });
   fresh();
   tamper("UPDATE passages SET headings = '{\"a\": 1}'");
   expect_error(ErrorCode::kInvalidFile, {"not a list"},
@@ -279,10 +280,76 @@ TEST_F(CollectionTest, DamagedPagesAreErrorsNotCrashes) {
       match(collection, "\"fox\"");
     } catch (const Error& error) {
       EXPECT_NE(error.code(), ErrorCode::kInternal) << error.what();
+      if (error.code() == ErrorCode::kInvalidFile &&
+          std::string(error.what()).find("another program") == std::string::npos) {
+        EXPECT_NE(std::string(error.what()).find("--rebuild"), std::string::npos) << error.what();
+      }
       ++refused;
     }
   }
   EXPECT_GT(refused, 5);
+}
+
+TEST_F(CollectionTest, PassagesWithImpossiblePlacesAreRefused) {
+  for (const char* column : {"line_start = -3", "line_end = -1", "byte_start = -1", "byte_end = -1",
+                             "page_start = -7", "page_end = -2"}) {
+    SCOPED_TRACE(column);
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directory(directory_);
+    {
+      Collection collection = Collection::create(directory_, kSettings);
+      add(collection, "/a", {"one"});
+    }
+    tamper(std::string("UPDATE passages SET ") + column);
+    expect_error(ErrorCode::kInvalidFile, {"impossible place", "--rebuild"},
+                 [&] { Collection::read(directory_).passage(1); });
+  }
+}
+
+TEST_F(CollectionTest, OnlyAnIndexMayBeReplaced) {
+  const std::filesystem::path place = directory_ / "x";
+  const auto refused = [&](const std::string& name) {
+    expect_error(ErrorCode::kInvalidArgument, {(place / name).string(), "remove the directory"},
+                 [&] { check_replaceable(place); });
+    expect_error(ErrorCode::kInvalidArgument, {name}, [&] { remove_leftover(place); });
+    EXPECT_TRUE(std::filesystem::exists(place / name));
+  };
+  check_replaceable(place);  // nothing there
+  {
+    const WriterLock lock(place);
+    Collection collection = Collection::create(place, kSettings);
+    add(collection, "/a", {"one"});
+    // As a killed writer leaves it: whose it is does not stand in the log only.
+    check_replaceable(place);
+  }
+  put("x/vectors-1-0.bin", "");
+  check_replaceable(place);
+  for (const char* name : {"photo.jpg", "vectors-1-0.bin.txt", "vectors-a-0.bin", "vectors-1.bin",
+                           "index.sqlite.old", ".hidden", "locks"}) {
+    put(std::string("x/") + name, "mine");
+    refused(name);
+    std::filesystem::remove(place / name);
+  }
+  std::filesystem::create_directory(place / "vectors-2-0.bin");
+  refused("vectors-2-0.bin");
+  std::filesystem::remove(place / "vectors-2-0.bin");
+  // Damaged behind its first page it is still ours; without one, or with another's, it is not.
+  const std::string whole = slurp(path("x/index.sqlite"));
+  put("x/index.sqlite", whole.substr(0, 100) + std::string(whole.size() - 100, 'x'));
+  check_replaceable(place);
+  put("x/index.sqlite", std::string(5000, 'x'));
+  refused("index.sqlite");
+  std::string other = whole;
+  other[70] ^= 1;
+  put("x/index.sqlite", other);
+  refused("index.sqlite");
+  put("x/index.sqlite", "");  // the first trace of a killed writer
+  remove_leftover(place);
+  EXPECT_FALSE(std::filesystem::exists(place));
+  put("elsewhere/file", "mine");
+  std::filesystem::create_directory_symlink(directory_ / "elsewhere", place);
+  expect_error(ErrorCode::kInvalidArgument, {"not a directory"}, [&] { remove_leftover(place); });
+  EXPECT_EQ(slurp(path("elsewhere/file")), "mine");
 }
 
 TEST_F(CollectionTest, ReplacingADirectory) {

@@ -32,6 +32,21 @@ TEST_F(Documents, ReadsTextAndKeepsTheName) {
   EXPECT_NE(read_one("/proc/self/status").text.find("Name:"), std::string::npos);
 }
 
+TEST_F(Documents, ReadsUtf16WithHalfAUnitAtTheEnd) {
+  std::string little = "\xFF\xFE", big = "\xFE\xFF";
+  for (const char c : std::string("\xDC"
+                                  "ber den B\xE4ren\n")) {
+    little += std::string{c, '\0'};
+    big += std::string{'\0', c};
+  }
+  for (const std::string& bytes : {little + "x", big + "x", big + '\0', gzip(little + '\xE9')}) {
+    const Document document = read_one(put("a.txt", bytes));
+    EXPECT_EQ(document.text, "\u00DCber den B\u00E4ren\n\uFFFD");
+    EXPECT_TRUE(document.replaced);
+  }
+  EXPECT_FALSE(read_one(put("a.txt", little)).replaced);
+}
+
 TEST_F(Documents, ReadsStandardInput) {
   const std::string file = put("input", gzip("from a stream"));
   const int saved = dup(STDIN_FILENO);

@@ -73,7 +73,7 @@ TEST_F(Pdf, SaysWhatToInstall) {
 }
 
 TEST_F(Pdf, SurvivesAProgramThatMisbehaves) {
-  expect_error(ErrorCode::kInvalidFile, {"needed more than 0 seconds"},
+  expect_error(ErrorCode::kIo, {"needed more than 0 seconds"},
                [&] { read_with("sleep 50", 200ms); });
   expect_error(ErrorCode::kInvalidFile, {"signal 11"}, [&] { read_with("kill -SEGV $$"); });
   expect_error(ErrorCode::kInvalidFile, {"permissions"}, [&] { read_with("exit 3"); });

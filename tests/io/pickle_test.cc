@@ -140,6 +140,7 @@ TEST(Pickle, RefusesWhatDoesNotOnlyBuildData) {
   }
   expect_refused(proto() + "\x8B" + little_endian(1'000'000'000, 4), {"operation 139"});
   expect_refused("\x80\x09.", {"protocol 9"});
+  expect_refused("P('storage', 'x')\n.", {"byte 0", "protocol 0", "protocol 2"});
 }
 
 TEST(Pickle, RefusesProgramsThatEndTooEarly) {

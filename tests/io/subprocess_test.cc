@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -89,6 +90,43 @@ TEST_F(Subprocess, EndsWhatIsLeftBehind) {
   const ProgramResult result = run_program(shell("sleep 100 >&- 2>&- & echo $!"));
   EXPECT_EQ(result.end, ProgramEnd::kExited);
   expect_ended(std::stoi(result.output));
+}
+
+TEST_F(Subprocess, GoesOnASecondAfterTheProgramHasEnded) {
+  for (const std::string script : {"trap '' TERM; sleep 79 & echo $!; exit 3",
+                                   "(while :; do echo x >&2; done) & echo $!; exit 3"}) {
+    const auto begin = std::chrono::steady_clock::now();
+    const ProgramResult result = run_program(shell(script));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s) << script;  // its time limit is 20 s
+    EXPECT_EQ(result.end, ProgramEnd::kExited) << script;
+    EXPECT_EQ(result.status, 3) << script;
+    expect_ended(std::stoi(result.output));
+  }
+  // What comes late, but within that second, still counts.
+  EXPECT_EQ(run_program(shell("(sleep 0.2; echo late) & echo early")).output, "early\nlate\n");
+}
+
+TEST_F(Subprocess, ProgramEndsWithItsStarter) {
+  const std::string file = path("id");
+  for (const int number : {SIGINT, SIGTERM, SIGKILL}) {
+    std::filesystem::remove(file);
+    const pid_t starter = fork();
+    ASSERT_GE(starter, 0);
+    if (starter == 0) {
+      signal(number, SIG_DFL);
+      run_program(shell("trap '' INT TERM; echo $$ >" + file + ".new; mv " + file + ".new " + file +
+                        "; while :; do sleep 0.1; done"));
+      _exit(0);
+    }
+    for (int i = 0; i < 500 && !std::filesystem::exists(file); ++i) {
+      std::this_thread::sleep_for(20ms);
+    }
+    kill(starter, number);
+    int status = 0;
+    ASSERT_EQ(waitpid(starter, &status, 0), starter);
+    EXPECT_TRUE(WIFSIGNALED(status)) << number;
+    expect_ended(std::stoi(slurp(file)));
+  }
 }
 
 TEST_F(Subprocess, ReportsSignals) {

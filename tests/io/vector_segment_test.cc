@@ -135,8 +135,10 @@ TEST_F(VectorSegmentTest, OldGenerationsGo) {
     writer.sync();
   }
   put("vectors.txt", "not ours");
+  put("vectors-of-mine.bin", "not ours");
   remove_other_generations(directory_, 2);
-  EXPECT_EQ(names(), (std::vector<std::string>{"vectors-2-0.bin", "vectors.txt"}));
+  EXPECT_EQ(names(),
+            (std::vector<std::string>{"vectors-2-0.bin", "vectors-of-mine.bin", "vectors.txt"}));
 }
 
 TEST_F(VectorSegmentTest, BrokenSegmentsAreRefused) {

@@ -1,9 +1,11 @@
 #include "tasks/index_search.h"
 
 #include <cmath>
+#include <cstring>
 
 #include "base/thread_pool.h"
 #include "tasks/index_fixture.h"
+#include "tasks/index_settings.h"
 
 namespace longformer::tasks {
 namespace {
@@ -94,7 +96,66 @@ TEST_F(IndexSearchTest, PathsChooseFiles) {
   EXPECT_EQ(files({"a.txt"}), std::set<std::string>{"a.txt"});
   EXPECT_EQ(files({"a*", "c.*"}), (std::set<std::string>{"a.txt", "c.txt"}));
   EXPECT_EQ(files({"**/sub/*"}), std::set<std::string>{"c.txt"});
-  EXPECT_EQ(files({"nothing"}), std::set<std::string>{});
+  const std::string folder = path("docs").string();
+  EXPECT_EQ(files({folder + "/*.txt"}), (std::set<std::string>{"a.txt", "b.txt"}));
+  EXPECT_EQ(files({folder + "/**"}), (std::set<std::string>{"a.txt", "b.txt", "c.txt"}));
+  // Directories by their name or path.
+  for (const std::string& name :
+       {std::string("sub"), std::string("sub/"), folder + "/sub", folder + "/sub/"}) {
+    EXPECT_EQ(files({name}), std::set<std::string>{"c.txt"}) << name;
+  }
+  EXPECT_EQ(files({"sub", "a.txt"}), (std::set<std::string>{"a.txt", "c.txt"}));
+  for (const std::string& name :
+       {std::string("nothing"), std::string("su"), folder + "/su", folder + "/*.pdf"}) {
+    expect_error(ErrorCode::kInvalidArgument, {"no file of the index matches --path " + name}, [&] {
+      files({"a.txt", name});
+    });
+  }
+}
+
+TEST_F(IndexSearchTest, VectorsThatAreNoneAreDamage) {
+  TextModel model = load();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const io::VectorKind kind : {io::VectorKind::kF32, io::VectorKind::kInt8}) {
+    IndexChoices choices = small();
+    choices.vectors = kind;
+    const std::string index(io::vector_kind_name(kind));
+    build(model, index, choices);
+    const std::string name = index + "/vectors-1-0.bin";
+    const std::string whole = io::read_file(path(name), 1 << 20);
+    for (const float bad : {kNan, kInfinity, -kInfinity, -0.5f}) {
+      if (kind == io::VectorKind::kF32 && bad == -0.5f) continue;  // a number like any other
+      std::string broken = whole;
+      std::memcpy(broken.data() + io::kSegmentHeaderBytes, &bad, sizeof bad);
+      put(name, broken);
+      expect_error(ErrorCode::kInvalidFile, {path(index).string(), "--rebuild"},
+                   [&] { search(model, index, "fox"); });
+    }
+  }
+}
+
+TEST_F(IndexSearchTest, PassagesOfImpossibleLength) {
+  TextModel model = load();
+  // A word of two megabytes is one token: its passage is kept in part, and found.
+  put("docs/long.txt", "The fox " + std::string(2 << 20, 'x') + " runs.\n");
+  build(model, "x");
+  const std::vector<SearchResult> results = search(model, "x", "the fox");
+  const auto longest = std::max_element(
+      results.begin(), results.end(),
+      [](const auto& a, const auto& b) { return a.passage.size() < b.passage.size(); });
+  ASSERT_NE(longest, results.end());
+  EXPECT_EQ(longest->passage.size(), size_t{1} << 20);
+  // What is longer has not been written by us.
+  io::CollectionPassage passage;
+  const io::Settings settings = {{"passage_tokens", "16"}};
+  const int64_t limit = longest_kept_text(settings, "x");
+  passage.text.assign(static_cast<size_t>(limit), 'x');
+  check_kept_text(passage, limit, "x");
+  passage.text += 'x';
+  expect_error(ErrorCode::kInvalidFile, {"impossibly long", "--rebuild"},
+               [&] { check_kept_text(passage, limit, "x"); });
+  EXPECT_EQ(longest_kept_text({{"passage_tokens", "100000"}}, "x"), 51'200'000);
 }
 
 TEST_F(IndexSearchTest, TheSameBitsForAnyNumberOfThreads) {

@@ -72,16 +72,105 @@ TEST_F(IndexTest, TwoFilesMayChangePlaces) {
 TEST_F(IndexTest, OnlyWhatWasNamedIsLookedAfter) {
   TextModel model = load();
   put("more/m.txt", "The moon comes.\n");
+  put("more/n.txt", "The moon comes again.\n");
   build(model, "x", small(), {"docs", "more"});
   std::filesystem::remove(path("more/m.txt"));
   std::filesystem::remove(path("docs/a.txt"));
   // Only docs is named: what has gone elsewhere stays until its folder is.
   expect_counts(build(model, "x", small(), {"docs"}), {0, 0, 0, 1, 2});
-  EXPECT_EQ(IndexReader(path("x")).files().size(), 3u);
-  expect_counts(build(model, "x", small(), {"more"}), {0, 0, 0, 1, 0});
-  // A folder that is no more takes its files along.
-  std::filesystem::remove_all(path("docs"));
-  EXPECT_EQ(build(model, "x", small(), {"docs"}).files, 0);
+  EXPECT_EQ(IndexReader(path("x")).files().size(), 4u);
+  expect_counts(build(model, "x", small(), {"more"}), {0, 0, 0, 1, 1});
+}
+
+TEST_F(IndexTest, AnArgumentWithoutFilesRemovesNothing) {
+  TextModel model = load();
+  build(model, "x");
+  std::filesystem::rename(path("docs"), path("away"));
+  const auto kept = [&](const std::vector<std::string>& folders, int64_t files) {
+    const IndexSummary summary = build(model, "x", small(), folders);
+    EXPECT_EQ(summary.removed, 0);
+    EXPECT_EQ(summary.files, 3);
+    ASSERT_EQ(summary.kept.size(), 1u);
+    EXPECT_EQ(summary.kept[0].argument, path(folders.back()).string());
+    EXPECT_EQ(summary.kept[0].files, files);
+  };
+  kept({"docs"}, 3);  // not there: a typo, a disk that is not mounted
+  kept({"docs/sub"}, 1);
+  kept({"docs/a.txt"}, 1);
+  std::filesystem::create_directories(path("docs/sub"));
+  kept({"docs"}, 3);  // an empty mount point
+  // With one file there again, the others are gone.
+  std::filesystem::rename(path("away/a.txt"), path("docs/a.txt"));
+  const IndexSummary some = build(model, "x");
+  expect_counts(some, {0, 0, 0, 2, 1});
+  EXPECT_TRUE(some.kept.empty());
+}
+
+TEST_F(IndexTest, AnArgumentOfCopiesIsThere) {
+  TextModel model = load();
+  build(model, "x", small(), {"docs", "docs/sub"});
+  put("twin/t.txt", "The moon comes.\n");
+  build(model, "x", small(), {"twin"});
+  // Now a copy of a file that is listed before it.
+  put("twin/t.txt", io::read_file(path("docs/a.txt"), 1000));
+  IndexInput input;
+  input.arguments = {path("docs").string(), path("twin").string()};
+  const io::DocumentList list = io::list_documents(input.arguments);
+  input.documents = list.names;
+  for (const io::SkippedFile& copy : list.duplicates) input.copies.push_back(copy.name);
+  IndexWriter writer(path("x"), IndexWriter::Mode::kUpdate);
+  expect_counts(writer.update(model, model_directory(), small(), input), {0, 0, 0, 1, 3});
+}
+
+TEST_F(IndexTest, AFolderThatWasRenamedHasMoved) {
+  TextModel model = load();
+  build(model, "x");
+  std::filesystem::rename(path("docs"), path("papers"));
+  const IndexSummary summary = build(model, "x", small(), {"papers"});
+  expect_counts(summary, {0, 0, 3, 0, 0});
+  EXPECT_EQ(summary.tokens, 0);
+  for (const SearchResult& result : search(model, "x", "the fox")) {
+    EXPECT_EQ(result.file.rfind(path("papers").string(), 0), 0u) << result.file;
+  }
+  // A copy has not moved: the original is still there.
+  std::filesystem::copy(path("papers/a.txt"), path("copies.txt"));
+  expect_counts(build(model, "x", small(), {"copies.txt"}), {1, 0, 0, 0, 0});
+}
+
+TEST_F(IndexTest, AFaultOfTheMachineKeepsWhatWasRead) {
+  TextModel model = load();
+  build(model, "x");
+  put("docs/a.txt", "The moon comes in the deep night.\n");
+  IndexInput input;
+  input.arguments = {path("docs").string()};
+  input.documents = io::list_documents(input.arguments).names;
+  const auto update = [&] {
+    IndexWriter writer(path("x"), IndexWriter::Mode::kUpdate);
+    return writer.update(model, model_directory(), small(), input);
+  };
+  input.read.converters = {io::parse_converter("**/a.txt=no-such-program-anywhere {}")};
+  IndexSummary summary = update();
+  expect_counts(summary, {0, 0, 0, 0, 2});
+  ASSERT_EQ(summary.skipped.size(), 1u);
+  EXPECT_EQ(summary.files, 3);
+  EXPECT_EQ(search(model, "x", "The fox sleeps in the barn.", 1)[0].file,
+            path("docs/a.txt").string());
+  // When the machine is well again, it is read.
+  input.read.converters.clear();
+  expect_counts(update(), {0, 1, 0, 0, 2});
+}
+
+TEST_F(IndexTest, RowsFollowTheirVectorsToTheDisk) {
+  TextModel model = load();
+  put("blank/blank.txt", " \n\n");
+  build(model, "x", small(), {"blank"});
+  // The segment cannot be written: syncing it fails, and no document may be committed.
+  std::filesystem::create_directory(path("x/vectors-1-0.bin"));
+  EXPECT_THROW(build(model, "x"), Error);
+  const io::Collection collection = io::Collection::read(path("x"));
+  ASSERT_EQ(collection.files().size(), 1u);
+  EXPECT_EQ(collection.files()[0].path, path("blank/blank.txt").string());
+  EXPECT_EQ(collection.state().positions, 0);
 }
 
 TEST_F(IndexTest, DocumentsThatCannotBeReadAreSkipped) {
@@ -195,8 +284,10 @@ TEST_F(IndexTest, RebuildReplacesWhateverIsThere) {
   EXPECT_EQ(IndexReader(path("x")).vectors().layout().kind, io::VectorKind::kF32);
   EXPECT_EQ(old.collection().files().size(), 3u);  // who reads the old one goes on
   EXPECT_FALSE(std::filesystem::exists(path(".x.rebuild")));
-  test::put(path("x/index.sqlite"), "broken");
-  expect_error(ErrorCode::kInvalidFile, {"not a database"}, [&] { build(model, "x", choices); });
+  const std::string whole = io::read_file(path("x/index.sqlite"), 1 << 24);
+  test::put(path("x/index.sqlite"), whole.substr(0, 100) + std::string(whole.size() - 100, 'x'));
+  expect_error(ErrorCode::kInvalidFile, {"damaged", "--rebuild"},
+               [&] { build(model, "x", choices); });
   build(model, "x", choices, {"docs"}, IndexWriter::Mode::kRebuild);
   EXPECT_EQ(search(model, "x", "fox", 1).size(), 1u);
   // Stopped in the middle: the old one stays.
@@ -207,6 +298,51 @@ TEST_F(IndexTest, RebuildReplacesWhateverIsThere) {
                [&] { build(model, "x", small(), {"docs"}, IndexWriter::Mode::kRebuild, hooks); });
   EXPECT_EQ(IndexReader(path("x")).vectors().layout().kind, io::VectorKind::kF32);
   EXPECT_FALSE(std::filesystem::exists(path(".x.rebuild")));
+}
+
+TEST_F(IndexTest, RebuildReplacesNothingButAnIndex) {
+  TextModel model = load();
+  const auto refused = [&](const std::string& index, const std::string& file) {
+    const std::string before = io::read_file(path(file), 1 << 24);
+    expect_error(ErrorCode::kInvalidArgument, {path(file).string()},
+                 [&] { build(model, index, small(), {"docs"}, IndexWriter::Mode::kRebuild); });
+    EXPECT_EQ(io::read_file(path(file), 1 << 24), before);
+  };
+  build(model, "x");
+  put("x/photo.jpg", "mine");
+  refused("x", "x/photo.jpg");
+  std::filesystem::remove(path("x/photo.jpg"));
+  put("theirs/index.sqlite", "SQLite format 3" + std::string(5000, '\0'));
+  refused("theirs", "theirs/index.sqlite");
+  EXPECT_FALSE(std::filesystem::exists(path("theirs/lock")));
+  put(".x.rebuild/photo.jpg", "mine");
+  refused("x", ".x.rebuild/photo.jpg");
+  put(".z.merge/photo.jpg", "mine");
+  expect_error(ErrorCode::kInvalidArgument, {"photo.jpg"},
+               [&] { merge_indexes({path("x")}, path("z")); });
+  EXPECT_TRUE(std::filesystem::exists(path(".z.merge/photo.jpg")));
+  // An index without a byte in its database, beside a file of somebody.
+  put("half/index.sqlite", "");
+  put("half/photo.jpg", "mine");
+  expect_error(ErrorCode::kInvalidArgument, {"photo.jpg"},
+               [&] { merge_indexes({path("x")}, path("half")); });
+  EXPECT_TRUE(std::filesystem::exists(path("half/photo.jpg")));
+  // What a killed rebuild leaves goes.
+  std::filesystem::remove_all(path(".x.rebuild"));
+  build(model, ".x.rebuild");
+  build(model, "x", small(), {"docs"}, IndexWriter::Mode::kRebuild);
+  EXPECT_FALSE(std::filesystem::exists(path(".x.rebuild")));
+}
+
+TEST_F(IndexTest, ALinkToAnIndexStaysOne) {
+  TextModel model = load();
+  build(model, "x");
+  std::filesystem::create_directory_symlink(path("x"), path("link"));
+  IndexChoices choices = small();
+  choices.vectors = io::VectorKind::kF32;
+  build(model, "link", choices, {"docs"}, IndexWriter::Mode::kRebuild);
+  EXPECT_TRUE(std::filesystem::is_symlink(path("link")));
+  EXPECT_EQ(IndexReader(path("x")).vectors().layout().kind, io::VectorKind::kF32);
 }
 
 TEST_F(IndexTest, AStoppedBuildGoesOn) {
@@ -313,7 +449,8 @@ TEST_F(IndexTest, ShardTexts) {
   EXPECT_EQ(parse_shard("2/5").count, 5);
   for (const char* text : {"", "1", "0/2", "3/2", "1/0", "a/b", "1/2/3", "-1/2", "1/2x", "/",
                            "1/99999999999999999999"}) {
-    expect_error(ErrorCode::kInvalidArgument, {"--shard"}, [&] { parse_shard(text); });
+    expect_error(ErrorCode::kInvalidArgument, {"--shard", std::string("got ") + text, "i/n", "2/5"},
+                 [&] { parse_shard(text); });
   }
 }
 
@@ -337,6 +474,12 @@ TEST_F(IndexTest, TheModelIsHashedAgainOnlyWhenItsFilesChange) {
             "believed");
   put("model/vocab.txt", io::read_file(path("model/vocab.txt"), 10000));
   EXPECT_EQ(fingerprint(model_directory(), model.modules, {"x", first.files}).sha256, first.sha256);
+  for (const char* name : kSentencePieceNames) {
+    const std::filesystem::path file = model_directory() / name;
+    test::put(file, "pieces");
+    EXPECT_NE(fingerprint(model_directory(), model.modules).sha256, first.sha256) << name;
+    std::filesystem::remove(file);
+  }
   put("model/README.md", "no part of the model");
   EXPECT_EQ(fingerprint(model_directory(), model.modules).sha256, first.sha256);
   put("model/vocab.txt", io::read_file(path("model/vocab.txt"), 10000) + "more\n");

@@ -180,6 +180,28 @@ TEST(Bpe, EqualsTheRuleForShortAndLongWordsWithAndWithoutCache) {
   }
 }
 
+// From the left, pairs of an odd run leave over its last symbol. Words on both sides of the length
+// from which on a queue takes the place of the scan, and one with an unknown character, which makes
+// even a short word take the queue.
+TEST(Bpe, OfEqualRanksTheLeftmostGoesFirst) {
+  BpeSpec spec = spec_of({"<unk>", "a", "aa", "aaaa"}, {{"a", "a"}, {"aa", "aa"}});
+  spec.unknown_token = "<unk>";
+  for (const size_t length : {7u, 39u, 41u, 63u, 1001u}) {
+    const std::string word(length, 'a');
+    std::vector<std::string> want;
+    size_t at = 0;
+    for (const size_t step : {4u, 2u, 1u}) {
+      for (; at + step <= length; at += step) {
+        want.push_back(spec.vocabulary[step == 4 ? 3 : step].first + "@" + std::to_string(at) +
+                       "-" + std::to_string(at + step));
+      }
+    }
+    EXPECT_EQ(pieces(spec, word), want);
+    want.push_back("<unk>@" + std::to_string(length) + "-" + std::to_string(length + 1));
+    EXPECT_EQ(pieces(spec, word + "x"), want);
+  }
+}
+
 TEST(Bpe, BytesAreTheAlphabet) {
   const Bpe bpe(byte_spec(), "model");
   Bpe::Scratch scratch;

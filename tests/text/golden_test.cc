@@ -125,7 +125,7 @@ TEST_P(Golden, EqualsTheReference) {
 INSTANTIATE_TEST_SUITE_P(Files, Golden,
                          testing::Values("uncased", "normalizers", "added_tokens", "decode",
                                          "directories", "bpe", "bpe_options", "pretokenizers",
-                                         "bpe_directories"),
+                                         "trimming", "bpe_directories"),
                          [](const auto& file) { return std::string(file.param); });
 
 }  // namespace

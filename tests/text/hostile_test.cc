@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "longformer/error.h"
+#include "support/expect_error.h"
 #include "test_vocabulary.h"
 
 namespace longformer::text {
@@ -356,6 +357,29 @@ TEST(HostileJson, PatternThatBacktracks) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kInvalidFile) << error.what();
   }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+}
+
+// Added tokens of white space that absorb all that follows overlap, so that trimming their spans
+// takes the square of a long run's length.
+TEST(HostileJson, OverlappingAddedTokensOfSpaceAreTrimmedSoon) {
+  Json json = bpe_json();
+  json["post_processor"] = {{"type", "ByteLevel"},
+                            {"trim_offsets", true},
+                            {"add_prefix_space", false},
+                            {"use_regex", true}};
+  json["added_tokens"].push_back({{"id", json["model"]["vocab"].size()},
+                                  {"content", " "},
+                                  {"single_word", false},
+                                  {"lstrip", false},
+                                  {"rstrip", true},
+                                  {"normalized", false},
+                                  {"special", false}});
+  const auto start = std::chrono::steady_clock::now();
+  const Tokenizer tokenizer = load_json(json);
+  EXPECT_EQ(tokenizer.encode(std::string(100, ' ')).size(), 100u);
+  test::expect_error(ErrorCode::kInvalidFile, {"absorb the same white space too often"},
+                     [&] { tokenizer.encode(std::string(300'000, ' ')); });
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 

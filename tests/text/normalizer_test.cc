@@ -45,7 +45,8 @@ TEST(NormalizerSteps, EqualTheReference) {
     const auto text = json["text"].get<std::string>();
     Characters characters;
     append_characters(text, 0, characters);
-    normalizer.apply(characters);
+    RegexBudget budget(text.size());
+    normalizer.apply(characters, budget);
     EXPECT_EQ(normalizer.apply_to(text), json["result"].get<std::string>())
         << definition["type"] << line;
     EXPECT_EQ(places_of(text, characters), json["places"]) << definition["type"] << line;

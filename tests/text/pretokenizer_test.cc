@@ -20,7 +20,8 @@ Strings cut(const Json& json, const std::string& text) {
   AlignedText aligned;
   aligned.set_original(text, 0);
   std::vector<WordRange> words;
-  read_pretokenizer(json, "model").apply(aligned, words, false);
+  RegexBudget budget(aligned.text().size());
+  read_pretokenizer(json, "model").apply(aligned, words, false, budget);
   Strings result;
   for (const WordRange& word : words) {
     result.emplace_back(aligned.text().substr(word.begin, word.end - word.begin));
@@ -63,7 +64,8 @@ TEST(PreTokenizer, SpansPointToTheOriginal) {
   text.set_original("é x", 10);
   std::vector<WordRange> words;
   const Json json = {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", true}};
-  read_pretokenizer(json, "model").apply(text, words, false);
+  RegexBudget budget(text.text().size());
+  read_pretokenizer(json, "model").apply(text, words, false, budget);
   ASSERT_EQ(words.size(), 2u);
   EXPECT_EQ(text.text(), "ĠÃ©Ġx");
   EXPECT_EQ(text.original(0, 2), (Offset{10, 12}));  // the added space stands where é is
@@ -120,7 +122,8 @@ TEST(Gpt2Scanner, EqualsItsPattern) {
   std::vector<RegexMatch> matches;
   for (int round = 0; round < 5000; ++round) {
     const std::string text = random_text(random);
-    pattern.find_all(text, matches);
+    RegexBudget budget(text.size());
+    pattern.find_all(text, matches, budget);
     size_t at = 0;
     for (const RegexMatch& match : matches) {
       ASSERT_EQ(match.begin, at) << text;

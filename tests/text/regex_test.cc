@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -17,7 +18,8 @@ namespace {
 
 std::vector<RegexMatch> find_all(const std::string& pattern, const std::string& text) {
   std::vector<RegexMatch> matches;
-  Regex(pattern, "model").find_all(text, matches);
+  RegexBudget budget(text.size());
+  Regex(pattern, "model").find_all(text, matches, budget);
   return matches;
 }
 
@@ -86,12 +88,37 @@ TEST(RegexTest, RefusesWhatDoesNotCompile) {
   EXPECT_THROW(Regex(std::string(2000, '['), "model"), Error);
 }
 
-TEST(RegexTest, ExplosivePatternsEndWithAnError) {
+double thread_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Groups, repeats without groups (which compiled patterns do not count as steps), long looks ahead,
+// back references, and very long repeats: the limit is 1.1 s for this text.
+TEST(RegexTest, ExplosivePatternsEndWithAnErrorInTime) {
   const std::string text = std::string(100'000, 'a') + "b";
-  for (const char* pattern : {"(a+)+$", "(?:a|aa)+$", "(a*)*$"}) {
+  for (const char* pattern :
+       {"(a+)+$", "(?:a|aa)+$", "(a*)*$", "a*a*a*a*a*a*[cd]", ".*(?=.*c|.*d)[xy]", "(a*)a*\\1[cd]",
+        "(?:a{1000}){1000}[cd]", "(?=(?:a{100}){0,900}[cd])a"}) {
+    SCOPED_TRACE(pattern);
+    const double start = thread_seconds();
     test::expect_error(ErrorCode::kInvalidFile, {"model", "limit"},
                        [&] { find_all(pattern, text); });
+    EXPECT_LT(thread_seconds() - start, 2.0);
   }
+}
+
+TEST(RegexTest, HundredsOfPatternsShareTheTimeOfAText) {
+  const Regex regex("a*a*a*[cd]", "model");
+  const std::string text(2000, 'a');
+  RegexBudget budget(100 * text.size());
+  std::vector<RegexMatch> matches;
+  const double start = thread_seconds();
+  test::expect_error(ErrorCode::kInvalidFile, {"model", "limit"}, [&] {
+    for (int i = 0; i < 100; ++i) regex.find_all(text, matches, budget);
+  });
+  EXPECT_LT(thread_seconds() - start, 2.5);
 }
 
 }  // namespace

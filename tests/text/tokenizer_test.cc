@@ -247,5 +247,48 @@ TEST(ConvertOffsets, RefusesOthers) {
   }
 }
 
+TEST(TokenizerTest, HasTokenKnowsGaps) {
+  nlohmann::json json = bert_json();
+  json["model"]["vocab"]["far"] = 40;
+  const Tokenizer tokenizer = load_json(json);
+  EXPECT_TRUE(tokenizer.has_token(0));
+  EXPECT_TRUE(tokenizer.has_token(40));
+  EXPECT_EQ(tokenizer.vocabulary_size(), 41);
+  for (const int64_t id : {int64_t{-1}, int64_t{39}, int64_t{41}, INT64_MAX, INT64_MIN}) {
+    EXPECT_FALSE(tokenizer.has_token(id)) << id;
+  }
+}
+
+// As BigBird has [MASK]: first a plain token of the raw text, then a special one of the normalised
+// text. The reference finds it in both, with the flags given last; in the other order only in the
+// normalised text.
+TEST(TokenizerTest, TokenOfBothTexts) {
+  nlohmann::json json = bert_json();
+  json["normalizer"] = {{"type", "Replace"}, {"pattern", {{"String", "_"}}}, {"content", "[MASK]"}};
+  json["pre_tokenizer"] = nullptr;
+  json["post_processor"] = nullptr;
+  json["model"] = {{"type", "WordLevel"},
+                   {"vocab", {{"<unk>", 0}, {"a", 1}, {"[MASK]", 2}}},
+                   {"unk_token", "<unk>"}};
+  nlohmann::json plain = {{"id", 2},         {"content", "[MASK]"}, {"single_word", false},
+                          {"lstrip", false}, {"rstrip", false},     {"normalized", false},
+                          {"special", false}};
+  nlohmann::json special = plain;
+  special["special"] = special["normalized"] = special["lstrip"] = true;
+  const auto expect = [&](const char* text, const std::vector<int64_t>& ids,
+                          const std::vector<Offset>& offsets) {
+    const Encoding got = load_json(json).encode(text);
+    EXPECT_EQ(got.ids, ids) << text;
+    EXPECT_EQ(got.offsets, offsets) << text;
+  };
+  json["added_tokens"] = {plain, special};
+  expect("a_a", {1, 2, 1}, {{0, 1}, {1, 2}, {2, 3}});
+  expect("a [MASK]a", {1, 2, 1}, {{0, 1}, {1, 8}, {8, 9}});
+  expect(" _", {2}, {{0, 2}});
+  json["added_tokens"] = {special, plain};
+  expect("a_a", {1, 2, 1}, {{0, 1}, {1, 2}, {2, 3}});
+  expect("a [MASK]a", {0, 2, 1}, {{0, 2}, {2, 8}, {8, 9}});
+}
+
 }  // namespace
 }  // namespace longformer::text

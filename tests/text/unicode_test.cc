@@ -75,7 +75,8 @@ TEST(NormalizerTest, DecompositionIsCanonical) {
 TEST(NormalizerTest, InsertedCharactersShareThePlaceBefore) {
   Characters characters;
   append_characters("xé\u0323", 0, characters);
-  Normalizer({NormalizerStep::kDecompose}).apply(characters);
+  RegexBudget budget(characters.size());
+  Normalizer({NormalizerStep::kDecompose}).apply(characters, budget);
   ASSERT_EQ(characters.size(), 4u);  // x e dot-below acute
   EXPECT_EQ(characters[1].begin, 1u);
   EXPECT_EQ(characters[1].end, 3u);

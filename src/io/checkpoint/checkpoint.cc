@@ -183,7 +183,7 @@ Tensor Checkpoint::tensor(const std::string& name) const {
 
 const Shape& Checkpoint::shape(const std::string& name) const {
   const TorchTensor& tensor = impl_->at(name);
-  if (!tensor.made_by.empty()) tensor.read(impl_->directory.string());  // throws
+  if (!tensor.is_readable()) tensor.read(impl_->directory.string());  // throws
   return tensor.view.shape;
 }
 

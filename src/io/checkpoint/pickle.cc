@@ -30,6 +30,11 @@ class Machine {
       start_ = next_;
       const auto op = static_cast<Op>(take(1)[0]);
       if (op == Op::kStop) break;
+      if (op == Op::kPersId) {
+        fail(
+            "operation 80 names a storage by a line of text, as pickle protocol 0 does, "
+            "which is not read; save it with protocol 2 or a later one");
+      }
       if (!(frame(op) || number(op) || text(op) || memory(op) || container(op) || fill(op) ||
             call(op))) {
         fail("operation " + std::to_string(static_cast<int>(op)) +

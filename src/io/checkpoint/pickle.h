@@ -55,8 +55,9 @@ struct PickleObject {
   std::string_view text(const PickleValue& value) const;                  // kText, kBytes
   const std::vector<PickleValue>& items(const PickleValue& value) const;  // containers
   size_t position(const PickleValue& value) const;                        // containers
-  // Element type of a storage class, or nothing for other values.
+  // Element type of a storage class, or nothing for other values and for types that are not read.
   std::optional<DType> storage_dtype(const PickleValue& value) const;
+  size_t storage_element_bytes(const PickleValue& value) const;  // 0: not known
   // "module name" of what made an opaque value.
   const std::string& opaque_name(const PickleValue& value) const;
   // Of the root, for messages: "a list", "an object made by torch.nn Linear", …

@@ -11,6 +11,7 @@ struct KnownName {
   std::string_view name;
   PickleRole role;
   std::optional<DType> dtype = std::nullopt;
+  size_t unread_bytes = 0;  // an element of a storage type without dtype
 };
 
 constexpr KnownName kNames[] = {
@@ -32,6 +33,11 @@ constexpr KnownName kNames[] = {
     {"torch", "ByteStorage", PickleRole::kStorageType, DType::kU8},
     {"torch", "BoolStorage", PickleRole::kStorageType, DType::kBool},
     {"torch.storage", "UntypedStorage", PickleRole::kStorageType, DType::kU8},
+    {"torch", "ComplexFloatStorage", PickleRole::kStorageType, std::nullopt, 8},
+    {"torch", "ComplexDoubleStorage", PickleRole::kStorageType, std::nullopt, 16},
+    {"torch", "QInt8Storage", PickleRole::kStorageType, std::nullopt, 1},
+    {"torch", "QUInt8Storage", PickleRole::kStorageType, std::nullopt, 1},
+    {"torch", "QInt32Storage", PickleRole::kStorageType, std::nullopt, 4},
     {"torch", "device", PickleRole::kOther},
     {"torch", "float32", PickleRole::kOther},
     {"torch", "float64", PickleRole::kOther},
@@ -68,6 +74,11 @@ std::optional<size_t> find_pickle_name(std::string_view module, std::string_view
 
 PickleRole pickle_name_role(int64_t index) noexcept { return entry(index).role; }
 std::optional<DType> pickle_name_dtype(int64_t index) noexcept { return entry(index).dtype; }
+
+size_t pickle_name_element_bytes(int64_t index) noexcept {
+  const KnownName& known = entry(index);
+  return known.dtype ? dtype_size(*known.dtype) : known.unread_bytes;
+}
 
 std::string pickle_name_text(int64_t index) {
   return std::string(entry(index).module) + " " + std::string(entry(index).name);

@@ -22,7 +22,9 @@ enum class PickleRole {
 // Index in the table, or nothing for a name that is not on it.
 std::optional<size_t> find_pickle_name(std::string_view module, std::string_view name) noexcept;
 PickleRole pickle_name_role(int64_t index) noexcept;
-std::optional<DType> pickle_name_dtype(int64_t index) noexcept;  // of storage types
-std::string pickle_name_text(int64_t index);                     // "module name"
+// Of storage types: nothing where this version does not read the elements.
+std::optional<DType> pickle_name_dtype(int64_t index) noexcept;
+size_t pickle_name_element_bytes(int64_t index) noexcept;  // of storage types; else 0
+std::string pickle_name_text(int64_t index);               // "module name"
 
 }  // namespace longformer::io

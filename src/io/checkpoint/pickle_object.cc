@@ -22,6 +22,10 @@ std::optional<DType> PickleObject::storage_dtype(const PickleValue& value) const
   return pickle_name_dtype(value.payload);
 }
 
+size_t PickleObject::storage_element_bytes(const PickleValue& value) const {
+  return value.kind == PickleKind::kName ? pickle_name_element_bytes(value.payload) : 0;
+}
+
 const std::string& PickleObject::opaque_name(const PickleValue& value) const {
   return opaque_names[static_cast<size_t>(value.payload)];
 }

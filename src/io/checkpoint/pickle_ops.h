@@ -5,7 +5,8 @@
 
 namespace longformer::io {
 
-// The operations that only build data, by the names of Python's pickletools.
+// The operations that only build data, by the names of Python's pickletools, and kPersId, which is
+// refused with a reason of its own.
 enum class Op : uint8_t {
   kMark = '(',
   kStop = '.',
@@ -21,6 +22,7 @@ enum class Op : uint8_t {
   kLong = 'L',
   kBinInt2 = 'M',
   kNone = 'N',
+  kPersId = 'P',
   kBinPersId = 'Q',
   kReduce = 'R',
   kBinString = 'T',

@@ -1,5 +1,6 @@
 #include "io/checkpoint/torch_file.h"
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 #include <string_view>
@@ -16,9 +17,12 @@ namespace {
 
 constexpr std::string_view kZipMark = "PK\x03\x04";
 constexpr std::string_view kProgram = "/data.pkl";
-// 0x1950A86A20F9469CFC6C as a pickled integer of ten bytes: what the old container begins with.
+// 0x1950A86A20F9469CFC6C as a pickled integer of ten bytes: what the old container begins with; and
+// as the protocols 0 and 1 write it, which have no header.
 constexpr std::string_view kLegacyMark =
     std::string_view("\x8A\x0A\x6C\xFC\x9C\x46\xF9\x20\x6A\xA8\x50\x19", 12);
+constexpr std::string_view kLegacyMarkAsLine = "L119547037146038801333356L\n";
+constexpr size_t kFrameBytes = 9;  // an operation and a length
 constexpr int64_t kLegacyVersion = 1001;
 
 std::string_view text_of(const Storage& storage) {
@@ -85,8 +89,7 @@ TorchFile parse_zip(const std::shared_ptr<const Storage>& storage, const std::st
     const std::string where =
         place + ": entry " + short_value(Json(folder + "data/" + std::string(wanted.key)));
     if (found == files.end()) fail(where, "is named by a tensor, but the archive has no such file");
-    const uint64_t size =
-        checked_mul(wanted.elements, dtype_size(wanted.dtype), where + ": its size");
+    const uint64_t size = checked_mul(wanted.elements, wanted.element_bytes, where + ": its size");
     if (found->second.size < size) {
       fail(where, "holds " + std::to_string(found->second.size) + " bytes; its " +
                       std::to_string(wanted.elements) + " elements take " + std::to_string(size));
@@ -116,7 +119,7 @@ class LegacyReader {
     source_.place = place_;
     const PickleObject keys = next_pickle("the list of storages");
     collect_storages(object);
-    place_storages(keys);
+    place_storages(object, keys);
     source_.find = [this](const TorchStorage& wanted) {
       return placed_.at(wanted.key);  // each storage of the object has been placed
     };
@@ -137,8 +140,9 @@ class LegacyReader {
       const PickleValue value = {PickleKind::kStorage, 0, static_cast<int64_t>(i)};
       const TorchStorage storage = describe_storage(object, value, place_);
       const auto [found, added] = storages_.try_emplace(storage.key, storage);
-      if (!added &&
-          (found->second.dtype != storage.dtype || found->second.elements != storage.elements)) {
+      if (!added && (storage_type_name(object, found->second.type) !=
+                         storage_type_name(object, storage.type) ||
+                     found->second.elements != storage.elements)) {
         fail(place_, "the storage " + short_value(Json(std::string(storage.key))) +
                          " is described in two ways");
       }
@@ -146,7 +150,7 @@ class LegacyReader {
   }
 
   // After the list of keys, for each: number of elements, then the elements.
-  void place_storages(const PickleObject& keys) {
+  void place_storages(const PickleObject& object, const PickleObject& keys) {
     if (keys.root.kind != PickleKind::kList) fail(place_, "has no list of storages");
     for (const PickleValue& key : keys.items(keys.root)) {
       const auto found =
@@ -156,8 +160,14 @@ class LegacyReader {
       }
       const std::string where = place_ + ": byte " + std::to_string(next_) + ": storage " +
                                 short_value(Json(std::string(found->first)));
-      const uint64_t size = checked_mul(found->second.elements, dtype_size(found->second.dtype),
-                                        where + ": its size");
+      if (found->second.element_bytes == 0) {
+        fail(where,
+             "has elements of " + short_value(Json(storage_type_name(object, found->second.type))) +
+                 ", whose size is not known here, so that what follows cannot be found",
+             ErrorCode::kUnsupported);
+      }
+      const uint64_t size =
+          checked_mul(found->second.elements, found->second.element_bytes, where + ": its size");
       if (bytes_.size() - next_ < 8 || bytes_.size() - next_ - 8 < size) {
         fail(where, "its " + std::to_string(size) +
                         " bytes reach beyond the end of the file; is it truncated?");
@@ -191,6 +201,15 @@ class LegacyReader {
   std::map<std::string_view, TorchStorage> storages_;
   std::map<std::string_view, StoredFile> placed_;
 };
+
+// The protocol, from 4 on a frame, the magic number.
+bool is_legacy(std::string_view bytes) {
+  if (bytes.starts_with(kLegacyMarkAsLine)) return true;
+  if (bytes.size() < 2 || bytes[0] != '\x80') return false;
+  bytes.remove_prefix(2);
+  if (bytes.starts_with('\x95')) bytes.remove_prefix(std::min(kFrameBytes, bytes.size()));
+  return bytes.starts_with(kLegacyMark);
+}
 
 [[noreturn]] void fail_unknown(std::string_view bytes, const std::string& place) {
   if (bytes.empty()) fail(place, "is empty");
@@ -260,6 +279,12 @@ Tensor TorchTensor::read(const std::string& place) const {
     fail(place, "the tensor " + short_value(Json(name)) + " was made by " +
                     short_value(Json(made_by)) + ", which is not executed and not known here");
   }
+  if (!unread_type.empty()) {
+    fail(place,
+         "the tensor " + short_value(Json(name)) + " has elements of " +
+             short_value(Json(unread_type)) + ", which this version does not read",
+         ErrorCode::kUnsupported);
+  }
   if (is_view()) return view;
   // Every element was checked to lie inside the file; copies of it are bounded (torch_state.cc).
   const std::byte* const first = view.storage->bytes().data() + view.offset;
@@ -271,9 +296,7 @@ Tensor TorchTensor::read(const std::string& place) const {
 TorchFile parse_torch(const std::shared_ptr<const Storage>& storage, const std::string& place) {
   const std::string_view bytes = text_of(*storage);
   if (bytes.starts_with(kZipMark)) return parse_zip(storage, place);
-  if (bytes.size() > 2 && bytes[0] == '\x80' && bytes.substr(2).starts_with(kLegacyMark)) {
-    return LegacyReader(storage, place).read();
-  }
+  if (is_legacy(bytes)) return LegacyReader(storage, place).read();
   fail_unknown(bytes, place);
 }
 

@@ -20,10 +20,12 @@ struct TorchTensor {
   bool swap_bytes = false;       // the file was written on a big-endian machine
   // Not empty: not a tensor that this version reads, made by "module name".
   std::string made_by;
+  std::string unread_type;  // not empty: nor is one with elements of this "module name"
 
+  bool is_readable() const { return made_by.empty() && unread_type.empty(); }
   bool is_view() const { return strides.empty() && !swap_bytes; }
   // A view of the storage where the file allows it, else a copy in row-major order. Throws
-  // kInvalidFile with `place` for what is no readable tensor.
+  // kInvalidFile or kUnsupported with `place` for what is no readable tensor.
   Tensor read(const std::string& place) const;
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/limits.h"
+#include "io/checkpoint/pickle_names.h"
 #include "io/documents/text_encoding.h"
 #include "io/json.h"
 #include "longformer/error.h"
@@ -159,12 +160,16 @@ class StateReader {
       throw Error(ErrorCode::kInvalidFile, "has not as many strides as sizes", place);
     }
     check_reach(storage, offset, shape, strides, place);
-    count_bytes(shape, storage.dtype, place);
-    const uint64_t begin =
-        source_.find(storage).begin + (storage.first + offset) * dtype_size(storage.dtype);
     TorchTensor tensor;
-    tensor.view = {storage.dtype, shape, source_.storage, static_cast<size_t>(begin)};
-    tensor.swap_bytes = source_.big_endian && dtype_size(storage.dtype) > 1;
+    if (!storage.dtype) {
+      tensor.unread_type = storage_type_name(object_, storage.type);
+      return tensor;
+    }
+    count_bytes(shape, *storage.dtype, place);
+    const uint64_t begin =
+        source_.find(storage).begin + (storage.first + offset) * storage.element_bytes;
+    tensor.view = {*storage.dtype, shape, source_.storage, static_cast<size_t>(begin)};
+    tensor.swap_bytes = source_.big_endian && storage.element_bytes > 1;
     if (is_row_major(shape, strides)) return tensor;
     for (size_t i = 0; i < shape.size(); ++i) {
       if (shape[i] == 1) strides[i] = 0;  // never stepped along; may be anything in the file
@@ -227,6 +232,11 @@ class StateReader {
   TorchFile file_;
 };
 
+bool is_storage_type(const PickleObject& object, const PickleValue& value) {
+  // A name that is not known here may be one of a later version.
+  return value.kind == PickleKind::kOpaque || object.storage_element_bytes(value) != 0;
+}
+
 }  // namespace
 
 TorchStorage describe_storage(const PickleObject& object, const PickleValue& storage,
@@ -236,16 +246,17 @@ TorchStorage describe_storage(const PickleObject& object, const PickleValue& sto
     throw Error(ErrorCode::kInvalidFile, "a storage is not described by type, key and size",
                 at_byte(object, storage, place));
   }
-  const std::optional<DType> dtype = object.storage_dtype(items[1]);
-  if (!dtype) {
-    throw Error(ErrorCode::kUnsupported,
+  if (!is_storage_type(object, items[1])) {
+    throw Error(ErrorCode::kInvalidFile,
                 "the element type of a storage is " + object.describe(items[1]) +
-                    ", which this version does not read",
+                    "; it must be a storage class of PyTorch",
                 at_byte(object, storage, place));
   }
   TorchStorage result;
   result.key = object.text(items[2]);
-  result.dtype = *dtype;
+  result.dtype = object.storage_dtype(items[1]);
+  result.element_bytes = object.storage_element_bytes(items[1]);
+  result.type = items[1];
   result.elements = whole_number(items[4], place, "the size of a storage");
   result.count = result.elements;
   if (items.size() > 5 && items[5].kind != PickleKind::kNone) {
@@ -263,6 +274,11 @@ TorchStorage describe_storage(const PickleObject& object, const PickleValue& sto
     }
   }
   return result;
+}
+
+std::string storage_type_name(const PickleObject& object, const PickleValue& type) {
+  return type.kind == PickleKind::kOpaque ? object.opaque_name(type)
+                                          : pickle_name_text(type.payload);
 }
 
 TorchFile read_state_dict(const PickleObject& object, const TorchSource& source) {

@@ -59,7 +59,12 @@ std::string headings_text(const std::vector<std::string>& headings) {
 
 std::vector<std::string> read_headings(const std::string& text, const std::string& place) {
   if (text.empty()) return {};
-  const Json value = parse_json(text, place, DuplicateKeys::kLastWins);
+  Json value;
+  try {
+    value = parse_json(text, place, DuplicateKeys::kLastWins);
+  } catch (const Error&) {
+    fail_damaged(place, "a heading path is not JSON");
+  }
   std::vector<std::string> headings;
   if (!value.is_array()) fail_damaged(place, "a heading path is not a list");
   for (const Json& heading : value) {
@@ -180,6 +185,11 @@ struct Collection::Impl {
     passage.byte_end = row.integer(4);
     passage.page_start = row.optional_integer(5);
     passage.page_end = row.optional_integer(6);
+    if (passage.line_start < 0 || passage.line_end < 0 || passage.byte_start < 0 ||
+        passage.byte_end < passage.byte_start || passage.page_start.value_or(0) < 0 ||
+        passage.page_end.value_or(0) < 0) {
+      fail_damaged(database.place(), "a passage has an impossible place");
+    }
     passage.headings = read_headings(row.text(7), database.place());
     passage.anchor = row.text(8);
     passage.text = row.text(9);
@@ -203,6 +213,8 @@ bool Collection::exists(const fs::path& directory) {
 
 Collection Collection::create(const fs::path& directory, const Settings& settings) {
   auto impl = std::make_unique<Impl>(Database(directory / kDatabaseName, Database::Mode::kWrite));
+  // Before there is a log: the file itself says from its first page on whose it is.
+  impl->database.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
   impl->database.execute("PRAGMA journal_mode = WAL");
   impl->database.execute("PRAGMA synchronous = FULL");
   Transaction transaction(impl->database);

@@ -133,6 +133,13 @@ class WriterLock {
   std::unique_ptr<Impl> impl_;
 };
 
+// Whether an index may be put in the place of this directory: it is absent, or holds nothing but
+// files of an index, whose database, damaged or not, says that it is one. Throws kInvalidArgument
+// that names the first entry which is not ours.
+void check_replaceable(const std::filesystem::path& directory);
+// Removes what a killed writer has left there, after the same check.
+void remove_leftover(const std::filesystem::path& directory);
+
 // Puts the directory `fresh` in the place of `old`, in one step where the file system can, and
 // removes what was there. Both hang in the same parent directory.
 void replace_directory(const std::filesystem::path& fresh, const std::filesystem::path& old);

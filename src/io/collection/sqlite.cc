@@ -19,14 +19,18 @@ constexpr int kLargestStatement = 1 << 20;
 [[noreturn]] void fail(int code, const std::string& reason, const std::string& place) {
   switch (code & 0xFF) {
     case SQLITE_NOTADB:
-      throw Error(ErrorCode::kInvalidFile, "is not a database", place);
+      throw Error(ErrorCode::kInvalidFile,
+                  "is not a database, or a damaged one; build the index anew with --rebuild, or, "
+                  "where that refuses it, remove the directory",
+                  place);
     case SQLITE_CORRUPT:
     case SQLITE_FORMAT:
     case SQLITE_ERROR:  // a table or column that should be there is not
     case SQLITE_MISMATCH:
     case SQLITE_CONSTRAINT:
     case SQLITE_TOOBIG:
-      throw Error(ErrorCode::kInvalidFile, "is damaged (" + reason + ")", place);
+      throw Error(ErrorCode::kInvalidFile,
+                  "is damaged (" + reason + "); build the index anew with --rebuild", place);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       throw Error(ErrorCode::kIo, "is in use by another process; try again later", place);

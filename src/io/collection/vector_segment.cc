@@ -201,9 +201,29 @@ void decode_vector(const VectorLayout& layout, std::span<const std::byte> row,
   }
 }
 
+bool has_sound_scale(const VectorLayout& layout, const std::byte* row) noexcept {
+  if (layout.kind != VectorKind::kInt8) return true;
+  float scale;
+  std::memcpy(&scale, row, sizeof scale);
+  return scale >= 0 && std::isfinite(scale);
+}
+
 fs::path segment_path(const fs::path& directory, int64_t generation, int64_t segment) {
   return directory / (std::string(kPrefix) + std::to_string(generation) + "-" +
                       std::to_string(segment) + ".bin");
+}
+
+bool is_segment_name(std::string_view name) noexcept {
+  const auto digits = [&] {
+    const size_t count = std::min(name.find_first_not_of("0123456789"), name.size());
+    name.remove_prefix(count);
+    return count > 0;
+  };
+  if (!name.starts_with(kPrefix)) return false;
+  name.remove_prefix(kPrefix.size());
+  if (!digits() || !name.starts_with('-')) return false;
+  name.remove_prefix(1);
+  return digits() && name == ".bin";
 }
 
 void remove_other_generations(const fs::path& directory, int64_t generation) {
@@ -213,9 +233,7 @@ void remove_other_generations(const fs::path& directory, int64_t generation) {
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    if (name.starts_with(kPrefix) && name.ends_with(".bin") && !name.starts_with(kept)) {
-      old.push_back(entry->path());
-    }
+    if (is_segment_name(name) && !name.starts_with(kept)) old.push_back(entry->path());
   }
   for (const fs::path& path : old) fs::remove(path, error);
 }
@@ -345,7 +363,7 @@ void VectorWriter::truncate(int64_t rows) {
 
 VectorReader::VectorReader(const fs::path& directory, const VectorLayout& layout,
                            int64_t generation, int64_t rows)
-    : layout_(layout), rows_(rows) {
+    : directory_(directory), layout_(layout), rows_(rows) {
   check_layout(layout, rows, directory);
   for (int64_t segment = 0; segment < segments_of(layout, rows); ++segment) {
     const fs::path path = segment_path(directory, generation, segment);

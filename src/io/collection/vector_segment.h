@@ -52,9 +52,14 @@ void encode_vector(const VectorLayout& layout, std::span<const float> values,
                    std::span<std::byte> row);
 void decode_vector(const VectorLayout& layout, std::span<const std::byte> row,
                    std::span<float> values);
+// False for a row whose scale encode_vector() never writes: negative or not finite. Other kinds
+// have none.
+bool has_sound_scale(const VectorLayout& layout, const std::byte* row) noexcept;
 
 std::filesystem::path segment_path(const std::filesystem::path& directory, int64_t generation,
                                    int64_t segment);
+// Whether a name in the directory of an index is that of a segment file.
+bool is_segment_name(std::string_view name) noexcept;
 // Removes the segment files of every other generation.
 void remove_other_generations(const std::filesystem::path& directory, int64_t generation);
 
@@ -88,6 +93,7 @@ class VectorReader {
   VectorReader(const std::filesystem::path& directory, const VectorLayout& layout,
                int64_t generation, int64_t rows);
 
+  const std::filesystem::path& directory() const noexcept { return directory_; }
   const VectorLayout& layout() const noexcept { return layout_; }
   int64_t rows() const noexcept { return rows_; }
   // `count` rows from `position` on, all in one segment: count is at most contiguous(position).
@@ -96,6 +102,7 @@ class VectorReader {
   std::span<const std::byte> row(int64_t position) const noexcept;
 
  private:
+  std::filesystem::path directory_;
   VectorLayout layout_;
   int64_t rows_;
   std::vector<std::shared_ptr<const Storage>> segments_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "io/documents/subprocess.h"
-#include "io/documents/text_encoding.h"
 #include "longformer/error.h"
 
 namespace longformer::io {
@@ -46,33 +45,20 @@ std::string as_operand(const std::string& name) {
   return name.starts_with('-') ? "./" + name : name;
 }
 
+// Only a whole argument stands for the file: as a part of a longer one its name could be taken for
+// commands, as in sh -c "cat {}".
+constexpr std::string_view kFile = "{}";
+
 std::vector<std::string> command_for(const Converter& converter, const std::string& name) {
   std::vector<std::string> command = converter.command;
   bool placed = false;
   for (std::string& word : command) {
-    for (size_t at = word.find("{}"); at != std::string::npos;) {
-      const std::string operand = at == 0 ? as_operand(name) : name;
-      word.replace(at, 2, operand);
-      placed = true;
-      at = word.find("{}", at + operand.size());
-    }
+    if (word != kFile) continue;
+    word = as_operand(name);
+    placed = true;
   }
   if (!placed) command.push_back(as_operand(name));
   return command;
-}
-
-// What the program says about its failure, on one line of at most 200 bytes of printable text.
-std::string first_line(std::string_view errors) {
-  constexpr size_t kLongest = 200;
-  errors.remove_prefix(std::min(errors.find_first_not_of(" \t\r\n"), errors.size()));
-  errors = errors.substr(0, std::min(errors.find_first_of("\r\n"), errors.size()));
-  std::string line;
-  for (const char c : errors.substr(0, kLongest)) {
-    line += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? ' ' : c;
-  }
-  // Bytes that are not UTF-8, and a character cut at the end.
-  line.resize(valid_utf8_prefix(line));
-  return line;
 }
 
 std::string reason_of(const ProgramResult& result, const std::string& program,
@@ -89,9 +75,9 @@ std::string reason_of(const ProgramResult& result, const std::string& program,
       break;
   }
   if (result.status == 0) return {};
-  const std::string line = first_line(result.errors);
+  // What it says about that may hold text of the document.
   return program + " ended with status " + std::to_string(result.status) +
-         (line.empty() ? "" : ": " + line);
+         "; see what it prints by running it by hand";
 }
 
 }  // namespace
@@ -116,7 +102,12 @@ std::string convert_file(const Converter& converter, const std::string& name,
     throw Error(error.code(), "the converter cannot be started: " + std::string(error.what()));
   }
   const std::string reason = reason_of(result, converter.command[0], options);
-  if (!reason.empty()) throw Error(ErrorCode::kInvalidFile, reason);
+  if (!reason.empty()) {
+    // A slow machine or a killed program is no fault of the file: what an index holds of it stays.
+    const bool machine =
+        result.end == ProgramEnd::kOverTime || result.end == ProgramEnd::kSignalled;
+    throw Error(machine ? ErrorCode::kIo : ErrorCode::kInvalidFile, reason);
+  }
   return std::move(result.output);
 }
 
@@ -127,8 +118,15 @@ Converter parse_converter(const std::string& text) {
   Converter converter{text.substr(0, equals), split_words(text.substr(equals + 1))};
   if (converter.glob.empty()) refuse("no glob before '='");
   if (converter.command.empty() || converter.command[0].empty()) refuse("no command after '='");
-  if (converter.command[0].find("{}") != std::string::npos) {
+  if (converter.command[0].find(kFile) != std::string::npos) {
     refuse("the file itself as the command");
+  }
+  for (const std::string& word : converter.command) {
+    if (word != kFile && word.find(kFile) != std::string::npos) {
+      refuse(
+          "{} inside a longer argument; it must be an argument of its own, so that the name of a "
+          "file is never read as commands");
+    }
   }
   return converter;
 }

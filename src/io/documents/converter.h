@@ -19,7 +19,8 @@ struct ConverterOptions {
 const Converter* find_converter(const std::vector<Converter>& converters, const std::string& name);
 
 // Standard output of the program. Throws kInvalidFile or kNotFound with a short reason that holds
-// the exit status and the first line of standard error.
+// the exit status; what the program says on standard error may be text of the document and does not
+// stand there.
 std::string convert_file(const Converter& converter, const std::string& name,
                          const ConverterOptions& options = {});
 

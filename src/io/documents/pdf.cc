@@ -17,8 +17,9 @@ namespace {
 void check(const ProgramResult& result, const PdfOptions& options) {
   switch (result.end) {
     case ProgramEnd::kOverTime:
-      refuse("pdftotext needed more than " + std::to_string(options.time.count() / 1000) +
-             " seconds");
+      // A slow machine is no fault of the file: what an index holds of it stays.
+      throw Error(ErrorCode::kIo, "pdftotext needed more than " +
+                                      std::to_string(options.time.count() / 1000) + " seconds");
     case ProgramEnd::kOverOutput:
       refuse("more than " + std::to_string(kMaxDocumentBytes) + " bytes as text");
     case ProgramEnd::kSignalled:

@@ -26,6 +26,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMaxErrorBytes = 4096;
+constexpr Clock::duration kGraceTime = std::chrono::seconds(1);
+constexpr int kLookMilliseconds = 50;  // between looks whether the program has ended
 
 // The file that execvp would run. Searched before the fork: the child may allocate nothing.
 std::string find_program(const std::string& name) {
@@ -188,44 +190,52 @@ bool take(int file, std::string& out, uint64_t limit) {
   return got > 0;
 }
 
-// Until both outputs are closed or a limit is reached.
-ProgramEnd collect(Start& start, const ProgramLimits& limits, Clock::time_point deadline,
+// Whether the program itself has ended, whatever it left running. It is not waited for: see Child.
+bool has_ended(pid_t id) {
+  siginfo_t info{};
+  if (waitid(P_PID, static_cast<id_t>(id), &info, WEXITED | WNOWAIT | WNOHANG) != 0) {
+    return errno != EINTR;
+  }
+  return info.si_pid == id;
+}
+
+// Until both outputs are closed, a limit is reached, or the program has ended for kGraceTime: what
+// it left running may keep the outputs open for ever.
+ProgramEnd collect(Start& start, pid_t id, const ProgramLimits& limits, Clock::time_point deadline,
                    ProgramResult& result) {
   std::array<pollfd, 2> waiting = {pollfd{start.output.read.get(), POLLIN, 0},
                                    pollfd{start.errors.read.get(), POLLIN, 0}};
+  bool ended = false;
   while (waiting[0].fd >= 0 || waiting[1].fd >= 0) {
-    const int timeout = left_until(deadline);
-    const int ready = poll(waiting.data(), waiting.size(), timeout);
+    const int ready =
+        poll(waiting.data(), waiting.size(), std::min(left_until(deadline), kLookMilliseconds));
     if (ready < 0 && errno != EINTR) throw_system(errno, "poll");
-    if (ready <= 0) {
-      if (Clock::now() >= deadline) return ProgramEnd::kOverTime;
-      continue;
-    }
     // One byte more than allowed shows that there is more.
-    if (waiting[0].revents != 0 && !take(waiting[0].fd, result.output, limits.output_bytes + 1)) {
+    if (ready > 0 && waiting[0].revents != 0 &&
+        !take(waiting[0].fd, result.output, limits.output_bytes + 1)) {
       waiting[0].fd = -1;
     }
-    if (waiting[1].revents != 0 && !take(waiting[1].fd, result.errors, kMaxErrorBytes)) {
+    if (ready > 0 && waiting[1].revents != 0 &&
+        !take(waiting[1].fd, result.errors, kMaxErrorBytes)) {
       waiting[1].fd = -1;
     }
     if (result.output.size() > limits.output_bytes) return ProgramEnd::kOverOutput;
-    if (Clock::now() >= deadline) return ProgramEnd::kOverTime;
+    if (Clock::now() >= deadline) return ended ? ProgramEnd::kExited : ProgramEnd::kOverTime;
+    if (!ended && has_ended(id)) {
+      ended = true;
+      deadline = std::min(deadline, Clock::now() + kGraceTime);
+    }
   }
   return ProgramEnd::kExited;
 }
 
 // It may close its outputs and stay.
 ProgramEnd wait_until_ended(pid_t id, Clock::time_point deadline) {
-  for (;;) {
-    siginfo_t info{};
-    if (waitid(P_PID, static_cast<id_t>(id), &info, WEXITED | WNOWAIT | WNOHANG) != 0 &&
-        errno != EINTR) {
-      return ProgramEnd::kExited;
-    }
-    if (info.si_pid == id) return ProgramEnd::kExited;
+  while (!has_ended(id)) {
     if (Clock::now() >= deadline) return ProgramEnd::kOverTime;
     usleep(1000);
   }
+  return ProgramEnd::kExited;
 }
 
 }  // namespace
@@ -247,7 +257,7 @@ ProgramResult run_program(const Program& program) {
     throw_system(error, start.path);
   }
   ProgramResult result;
-  result.end = collect(start, program.limits, deadline, result);
+  result.end = collect(start, id, program.limits, deadline, result);
   if (result.end == ProgramEnd::kExited) result.end = wait_until_ended(id, deadline);
   const int status = child.end();
   if (result.end == ProgramEnd::kExited && WIFSIGNALED(status)) {

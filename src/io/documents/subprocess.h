@@ -37,6 +37,10 @@ struct ProgramResult {
   std::string errors;  // the first 4 KiB of standard error
 };
 
+// Returns at most a second after the program itself has ended, with what was printed until then;
+// what it left running in its process group is killed. Only a process that made a session or group
+// of its own survives that; and when this process is killed, the program is killed by the system,
+// but not what it started.
 // Throws kNotFound where there is no such program, kIo where the system refuses to start it.
 ProgramResult run_program(const Program& program);
 

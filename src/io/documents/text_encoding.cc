@@ -280,7 +280,7 @@ void TextDecoder::decode(std::string_view bytes, bool last, std::string& out) {
     encoding_ = recognise(bytes);
     if (!encoding_ && first) {
       throw Error(ErrorCode::kInvalidFile,
-                  "neither UTF-8, UTF-16 nor Latin-1 text; convert it to UTF-8");
+                  "neither UTF-8, UTF-16 nor Windows-1252 text; convert it to UTF-8");
     }
     // What began as ASCII is read on.
     if (!encoding_) encoding_ = TextEncoding::kUtf8;

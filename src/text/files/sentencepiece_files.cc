@@ -175,7 +175,6 @@ class Conversion {
     spec.decoder = Decoder::metaspace(kSpace, prepend != MetaspaceSplit::Prepend::kNever);
     spec.named_template = frame(specials);
     spec.added_tokens = std::move(specials.added);
-    mark_specials(spec.added_tokens);
     append_additional(specials.additional, spec.added_tokens);
     return spec;
   }
@@ -194,16 +193,6 @@ class Conversion {
       tokens.push_back(std::move(token));
     }
     return tokens;
-  }
-
-  // A user-defined piece that the class has as a special token ([MASK] of BigBird) is found where
-  // the piece would be, in the raw text, with the flags of the class.
-  void mark_specials(std::vector<AddedToken>& added) const {
-    std::set<std::string> specials;
-    for (const AddedToken& token : added) {
-      if (token.special) specials.insert(token.content);
-    }
-    for (AddedToken& token : added) token.special = specials.contains(token.content);
   }
 
   ModelSpec model(const SpecialTokens& specials) const {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/limits.h"
 #include "longformer/error.h"
 #include "text/files/sentencepiece_files.h"
 #include "text/models/trie.h"
@@ -12,8 +13,6 @@
 
 namespace longformer::text {
 namespace {
-
-constexpr size_t kMaxMerges = 8'000'000;  // of pieces with very many splits into pieces
 
 struct Merge {
   std::string_view left;
@@ -73,7 +72,7 @@ std::vector<std::pair<std::string, std::string>> sentencepiece_merges(
   std::vector<Merge> merges;
   for (const SentencePiece& piece : model.pieces) {
     append_splits(piece, trie, merges);
-    if (merges.size() > kMaxMerges) {
+    if (merges.size() > size_t{kMaxMerges}) {
       throw Error(ErrorCode::kInvalidFile,
                   "the pieces of the model can be split in more than " +
                       std::to_string(kMaxMerges) + " ways",

@@ -27,6 +27,12 @@ std::optional<int32_t> Model::unknown_id() const {
   return std::visit([](const auto& m) { return std::optional<int32_t>(m.unknown_id()); }, model_);
 }
 
+int32_t Model::literal_unknown_id() const {
+  const auto* unigram = std::get_if<Unigram>(&model_);
+  if (unigram == nullptr) return -1;
+  return std::optional<int32_t>(unigram->unknown_id()).value_or(-1);
+}
+
 const Bpe* Model::byte_level() const {
   const Bpe* bpe = std::get_if<Bpe>(&model_);
   return bpe != nullptr && bpe->spells_bytes() ? bpe : nullptr;

@@ -31,6 +31,8 @@ class Model {
 
   int32_t id(std::string_view token) const;  // -1 where the vocabulary lacks it
   std::optional<int32_t> unknown_id() const;
+  // The unknown id where the reference gives its tokens the text that they stand for, else -1.
+  int32_t literal_unknown_id() const;
   // The model as byte pair encoding that can spell each byte, else null.
   const Bpe* byte_level() const;
 
