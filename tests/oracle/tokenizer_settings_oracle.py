@@ -159,7 +159,9 @@ def random_input(rng: np.random.Generator, vocabulary: list[str], added: list[st
     count = int(rng.integers(1, 15))
     pieces = [random_text.random_text(rng, vocabulary, added) for _ in range(3)]
     choices = ["", " ", " a", "b ", "word", "Two words", *" ".join(pieces).split()[:30], *pieces]
-    return [choices[int(rng.integers(len(choices)))] for _ in range(count)]
+    words = [choices[int(rng.integers(len(choices)))] for _ in range(count)]
+    words[0] = words[0].removeprefix("\ufeff")  # at the beginning of a file it marks the byte order
+    return words
 
 
 def write_input(folder: Path, name: str, value: str | list[str]) -> Path:
