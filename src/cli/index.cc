@@ -48,6 +48,13 @@ tasks::IndexChoices choices_of(const IndexCommand& command) {
   return choices;
 }
 
+// Files of the index that were not found but stay, because the PATH above them is missing or empty.
+int64_t kept_files(const tasks::IndexSummary& summary) {
+  int64_t files = 0;
+  for (const tasks::KeptFiles& kept : summary.kept) files += kept.files;
+  return files;
+}
+
 void print_summary(const std::string& output, const tasks::IndexSummary& summary, size_t skipped,
                    double seconds, bool json) {
   char time[32];
@@ -69,6 +76,7 @@ void print_summary(const std::string& output, const tasks::IndexSummary& summary
                       {"removed", summary.removed},
                       {"unchanged", summary.unchanged},
                       {"skipped", skipped},
+                      {"kept", kept_files(summary)},
                       {"tokens", summary.tokens},
                       {"compacted", summary.compacted},
                       {"seconds", seconds}}));

@@ -41,6 +41,8 @@ constexpr std::array kIndex = {
     Field{"removed", FieldType::kInteger, "files that were there and are gone"},
     Field{"unchanged", FieldType::kInteger, "files as they were"},
     Field{"skipped", FieldType::kInteger, "files that could not be read"},
+    Field{"kept", FieldType::kInteger,
+          "files that were not found but stay: a PATH was missing or empty"},
     Field{"tokens", FieldType::kInteger, "tokens read"},
     Field{"compacted", FieldType::kBoolean,
           "whether vectors of removed passages were cleared away"},
