@@ -84,8 +84,8 @@ def embed_bits(options, rng: np.random.Generator, folder: Path, scratch: Path, t
 
     def run(names: list[Path], threads: int) -> dict[str, list[float]]:
         output = common.run_command(options.binary, "embed", "--model", folder, *names, "--json",
-                                    "--threads", threads).stdout.decode()
-        return {line["file"]: line["embedding"] for line in map(json.loads, output.splitlines())}
+                                    "--threads", threads).stdout
+        return {line["file"]: line["embedding"] for line in common.json_lines(output)}
 
     base, wrong = run(files, 1), []
     if len(base) != len({file.read_text() for file in files}):

@@ -68,7 +68,7 @@ def make_tokenizer(folder: Path, kind: str, vocabulary: list[str]) -> Tokenizer:
 def run_tokenize(binary: str, model: Path, files: list[Path]) -> tuple[dict[str, dict], str]:
     """One call; the lines by file, and the notices of the command."""
     result = common.run_command(binary, "tokenize", "--model", model, *files, "--json", allowed=(0, 3))
-    lines = [json.loads(line) for line in result.stdout.decode("utf-8").split("\n") if line]
+    lines = common.json_lines(result.stdout)
     return {line["file"]: line for line in lines}, result.stderr.decode("utf-8", "replace").strip()
 
 

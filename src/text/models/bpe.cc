@@ -54,6 +54,16 @@ void append(int32_t id, uint32_t length, std::vector<Bpe::Symbol>& symbols) {
   }
 }
 
+// What is left after merging; symbols that were merged into another have no length.
+void append_pieces(const std::vector<Bpe::Symbol>& symbols, std::vector<Piece>& out) {
+  uint32_t at = 0;
+  for (const Bpe::Symbol& symbol : symbols) {
+    if (symbol.length == 0) continue;
+    out.push_back({symbol.id, at, at + symbol.length});
+    at += symbol.length;
+  }
+}
+
 void check_symbols(size_t symbols) {
   if (symbols <= kMaxSymbols) return;
   throw Error(ErrorCode::kInvalidArgument,
@@ -134,12 +144,7 @@ void Bpe::encode(std::string_view word, std::vector<Piece>& out, Scratch& scratc
   scratch.symbols.clear();
   const bool plain = split(word, scratch.symbols);
   merge(scratch, plain);
-  uint32_t at = 0;
-  for (const Symbol& symbol : scratch.symbols) {
-    if (symbol.length == 0) continue;
-    out.push_back({symbol.id, at, at + symbol.length});
-    at += symbol.length;
-  }
+  append_pieces(scratch.symbols, out);
   scratch.cache.keep(word, out);
 }
 
@@ -156,12 +161,7 @@ void Bpe::encode_bytes(std::string_view word, std::vector<Piece>& out, Scratch& 
   check_symbols(word.size());
   for (const char c : word) append(alphabet_ids_[static_cast<uint8_t>(c)], 1, scratch.symbols);
   merge(scratch, true);
-  uint32_t at = 0;
-  for (const Symbol& symbol : scratch.symbols) {
-    if (symbol.length == 0) continue;
-    out.push_back({symbol.id, at, at + symbol.length});
-    at += symbol.length;
-  }
+  append_pieces(scratch.symbols, out);
   scratch.cache.keep(word, out);
 }
 
