@@ -23,14 +23,16 @@ class AttentionScratch {
   std::vector<float> data_;
 };
 
-// One tile of one head.
+// One tile of one head. T is float, or BFloat16 where kernels::supports(kBF16): then probabilities
+// are rounded to bf16 in front of the second product; scores, sums and the output stay f32.
 //   q      [tile.rows rounded up to 8][head_dim], scaled; rows past tile.rows must be finite
 //   k, v   the head's plane [plan.key_rows][head_dim]
 //   out    row r is written to out + r * out_stride, head_dim floats
 //   lse    [tile.rows] log of the sum of exp, -infinity for a query that counts no key; may be null
-void attention_tile(const AttentionPlan& plan, const QueryTile& tile, int64_t head_dim,
-                    const float* q, const float* k, const float* v, float* out, int64_t out_stride,
-                    float* lse, AttentionScratch& scratch);
+template <typename T>
+void attention_tile(const AttentionPlan& plan, const QueryTile& tile, int64_t head_dim, const T* q,
+                    const T* k, const T* v, float* out, int64_t out_stride, float* lse,
+                    AttentionScratch& scratch);
 
 // Projections that the global rows use; all [rows][heads][head_dim] like q, k, v.
 struct GlobalInputs {
