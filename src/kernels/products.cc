@@ -1,11 +1,11 @@
 // Which implementation computes a row must not depend on how many rows there are, or its bits
-// would. Measured with oneDNN 2.6.3 on all row counts from 1 to 160 (tests/kernels/gemm_test.cc
-// repeats it):
-//   brg*      (AVX-512): a row has the same bits whatever m is. Rows run as they come.
-//   gemm:jit  (SSE4.1 to AVX2): different bits for m = 1 to 3 and, on AVX2, for some of the larger
-//   m, depending on the
-//             position too; blocks of exactly 16 and of exactly 48 rows agree bit by bit at all
-//             positions.
+// would. Measured with oneDNN 2.6.3 on all row counts from 1 to 160
+// (tests/kernels/gemm_rows_test.cc repeats it):
+//   brg*      (AVX-512; f32, bf16, int8): a row has the same bits whatever m is. Rows run as they
+//             come, unless the library takes another brg* for few rows than for many.
+//   gemm:jit  (SSE4.1 to AVX2, f32): different bits for m = 1 to 3 and, on AVX2, for some of the
+//             larger m, depending on the position too; blocks of exactly 16 and of exactly 48 rows
+//             agree bit by bit at all positions.
 //   others    (ref, other processors): nothing is known, so one row at a time.
 #include "kernels/products.h"
 
@@ -95,7 +95,10 @@ std::shared_ptr<const Product> make_product(const ProductKey& key) {
   product->implementation = wanted.impl_info_str();
   product->weight_layout = onednn::Layout(wanted.weights_desc());
   if (onednn::is_brgemm(reference_name)) {
-    product->any_rows = same_layout && onednn::is_brgemm(product->implementation);
+    // Sums of integers are exact in any order.
+    product->any_rows =
+        same_layout && (product->implementation == reference_name ||
+                        (key.type == DType::kI8 && onednn::is_brgemm(product->implementation)));
     product->large_block = product->small_block = kReferenceRows;
   } else if (onednn::is_jit_gemm(reference_name) && key.type == DType::kF32) {
     product->large_block = kJitLargeBlock;
@@ -196,6 +199,7 @@ std::unique_lock<std::mutex> lock_creation() {
 }
 
 memory::desc linear_weight_layout(DType type, int64_t out_features, int64_t in_features) {
+  ThreadState::current();  // sets what the library's choice depends on
   const auto making = lock_creation();
   const ProductKey key{Form::kLinear, type, kReferenceRows, out_features, in_features};
   return onednn::guarded("choosing a weight layout",
