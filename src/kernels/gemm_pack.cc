@@ -12,6 +12,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/profile.h"
 #include "kernels/products.h"
 #include "longformer/error.h"
 
@@ -41,6 +42,7 @@ void check_sizes(DType type, int64_t out_features, int64_t in_features) {
 // source: [out_features, in_features] of that type.
 std::shared_ptr<LinearAccess::Impl> reorder(DType type, const void* source, int64_t out_features,
                                             int64_t in_features) {
+  const ProfileScope scope({"pack weights", {out_features, in_features}, type_name(type)});
   const memory::desc layout = linear_weight_layout(type, out_features, in_features);
   auto impl = std::make_shared<LinearAccess::Impl>();
   ThreadState& thread = ThreadState::current();
@@ -105,10 +107,18 @@ void quantize_channel(const float* weight, int64_t count, int8_t* values, float&
   scale = step;
 }
 
+void round_weights(const float* weight, std::vector<uint16_t>& rounded) {
+  const auto count = static_cast<int64_t>(rounded.size());
+  const ProfileScope scope({"round weights", {count}});
+  uint16_t* out = rounded.data();
+  for_each_index(count, [=](int64_t i, int64_t) { out[i] = f32_to_bf16(weight[i]); });
+}
+
 }  // namespace
 
 void quantize_weights(const float* weight, int64_t out_features, int64_t in_features,
                       int8_t* values, float* scales) {
+  const ProfileScope scope({"quantize weights", {out_features, in_features}});
   for (int64_t channel = 0; channel < out_features; ++channel) {
     const int64_t start = channel * in_features;
     quantize_channel(weight + start, in_features, values + start, scales[channel]);
@@ -125,16 +135,15 @@ PackedMatrix PackedMatrix::pack(const float* weight, int64_t out_features, int64
     quantize_weights(weight, out_features, in_features, values.data(), scales.data());
     return pack(values.data(), scales.data(), out_features, in_features);
   }
+  const void* source = weight;
+  std::vector<uint16_t> rounded;
   if (type == DType::kBF16) {
-    std::vector<uint16_t> rounded(count);
-    uint16_t* out = rounded.data();
-    for_each_index(static_cast<int64_t>(count),
-                   [=](int64_t i, int64_t) { out[i] = f32_to_bf16(weight[i]); });
-    return PackedMatrix(type, out_features, in_features,
-                        reorder(type, rounded.data(), out_features, in_features));
+    rounded.resize(count);
+    round_weights(weight, rounded);
+    source = rounded.data();
   }
   return PackedMatrix(type, out_features, in_features,
-                      reorder(type, weight, out_features, in_features));
+                      reorder(type, source, out_features, in_features));
 }
 
 PackedMatrix PackedMatrix::pack(const int8_t* weight, const float* scales, int64_t out_features,

@@ -15,7 +15,9 @@
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <set>
 
+#include "base/profile.h"
 #include "kernels/isa.h"
 
 namespace longformer::kernels {
@@ -80,6 +82,12 @@ dnnl::matmul::primitive_desc describe(const ProductKey& key, const memory::desc&
                              dense(key.m, key.n, types.destination), attributes);
 }
 
+// The few names that there are, for good: a Product may be dropped before its profile is read.
+const char* kept_name(const std::string& name) {
+  static std::set<std::string> names;
+  return names.insert(name).first->c_str();
+}
+
 std::shared_ptr<const Product> make_product(const ProductKey& key) {
   ProductKey reference_key = key;
   reference_key.m = kReferenceRows;
@@ -92,13 +100,13 @@ std::shared_ptr<const Product> make_product(const ProductKey& key) {
   if (!same_layout) wanted = describe(key, reference.weights_desc());
 
   auto product = std::make_shared<Product>();
-  product->implementation = wanted.impl_info_str();
+  const std::string name = wanted.impl_info_str();
+  product->implementation = kept_name(name);
   product->weight_layout = onednn::Layout(wanted.weights_desc());
   if (onednn::is_brgemm(reference_name)) {
     // Sums of integers are exact in any order.
-    product->any_rows =
-        same_layout && (product->implementation == reference_name ||
-                        (key.type == DType::kI8 && onednn::is_brgemm(product->implementation)));
+    product->any_rows = same_layout && (name == reference_name ||
+                                        (key.type == DType::kI8 && onednn::is_brgemm(name)));
     product->large_block = product->small_block = kReferenceRows;
   } else if (onednn::is_jit_gemm(reference_name) && key.type == DType::kF32) {
     product->large_block = kJitLargeBlock;
@@ -165,6 +173,11 @@ void point(const memory& object, const void* data) {
 
 }  // namespace
 
+const char* type_name(DType weight_type) noexcept {
+  if (weight_type == DType::kI8) return "int8";
+  return weight_type == DType::kBF16 ? "bf16" : "f32";
+}
+
 size_t ProductKeyHash::operator()(const ProductKey& key) const noexcept {
   uint64_t hash = static_cast<uint64_t>(key.form) * 64 + static_cast<uint64_t>(key.type);
   for (const int64_t size : {key.m, key.n, key.k}) {
@@ -213,6 +226,7 @@ std::shared_ptr<const Product> find_product(const ProductKey& key) {
   // meanwhile.
   const auto making = lock_creation();
   if (auto found = look_up(cache, key)) return found;
+  const ProfileScope scope({"prepare a product"});
   auto made = onednn::guarded("creating a matrix product", [&] { return make_product(key); });
   const std::lock_guard lock(cache.mutex);
   if (cache.products.size() >= kMaxCachedProducts) {
