@@ -27,21 +27,42 @@ constexpr int64_t kReferenceRows = 128;
 constexpr int64_t kJitLargeBlock = 48;
 constexpr int64_t kJitSmallBlock = 16;
 
-memory::desc dense(int64_t rows, int64_t cols) {
-  return memory::desc({rows, cols}, memory::data_type::f32, memory::dims{cols, 1});
+struct Types {
+  memory::data_type source, weights, destination;
+};
+
+Types types_of(DType type) {
+  using Type = memory::data_type;
+  switch (type) {
+    case DType::kF32:
+      return {Type::f32, Type::f32, Type::f32};
+    case DType::kBF16:
+      return {Type::bf16, Type::bf16, Type::f32};
+    case DType::kI8:
+      return {Type::u8, Type::s8, Type::s32};
+    default:
+      throw Error(ErrorCode::kInternal, "no matrix products have weights of type " +
+                                            std::string(dtype_name(type)) +
+                                            "; F32, BF16 and I8 have");
+  }
+}
+
+memory::desc dense(int64_t rows, int64_t cols, memory::data_type type) {
+  return memory::desc({rows, cols}, type, memory::dims{cols, 1});
 }
 
 memory::desc weight_desc(const ProductKey& key) {
+  const memory::data_type type = types_of(key.type).weights;
   switch (key.form) {
     case Form::kLinear:
-      return memory::desc({key.k, key.n}, memory::data_type::f32, memory::format_tag::any);
+      return memory::desc({key.k, key.n}, type, memory::format_tag::any);
     case Form::kTransposed:
-      return memory::desc({key.k, key.n}, memory::data_type::f32, memory::dims{1, key.k});
+      return memory::desc({key.k, key.n}, type, memory::dims{1, key.k});
     case Form::kPlain:
     case Form::kPlainAdd:
       break;
   }
-  return dense(key.k, key.n);
+  return dense(key.k, key.n, type);
 }
 
 dnnl::matmul::primitive_desc describe(const ProductKey& key, const memory::desc& weights) {
@@ -54,8 +75,9 @@ dnnl::matmul::primitive_desc describe(const ProductKey& key, const memory::desc&
     add.append_sum(1.0f);
     attributes.set_post_ops(add);
   }
-  return onednn::make_matmul(cpu_engine(), dense(key.m, key.k), weights, dense(key.m, key.n),
-                             attributes);
+  const Types types = types_of(key.type);
+  return onednn::make_matmul(cpu_engine(), dense(key.m, key.k, types.source), weights,
+                             dense(key.m, key.n, types.destination), attributes);
 }
 
 std::shared_ptr<const Product> make_product(const ProductKey& key) {
@@ -71,10 +93,11 @@ std::shared_ptr<const Product> make_product(const ProductKey& key) {
 
   auto product = std::make_shared<Product>();
   product->implementation = wanted.impl_info_str();
+  product->weight_layout = onednn::Layout(wanted.weights_desc());
   if (onednn::is_brgemm(reference_name)) {
     product->any_rows = same_layout && onednn::is_brgemm(product->implementation);
     product->large_block = product->small_block = kReferenceRows;
-  } else if (onednn::is_jit_gemm(reference_name)) {
+  } else if (onednn::is_jit_gemm(reference_name) && key.type == DType::kF32) {
     product->large_block = kJitLargeBlock;
     product->small_block = kJitSmallBlock;
   } else {
@@ -140,7 +163,7 @@ void point(const memory& object, const void* data) {
 }  // namespace
 
 size_t ProductKeyHash::operator()(const ProductKey& key) const noexcept {
-  uint64_t hash = static_cast<uint64_t>(key.form);
+  uint64_t hash = static_cast<uint64_t>(key.form) * 64 + static_cast<uint64_t>(key.type);
   for (const int64_t size : {key.m, key.n, key.k}) {
     hash = (hash ^ static_cast<uint64_t>(size)) * 0x9e3779b97f4a7c15u;
     hash ^= hash >> 29;
@@ -172,9 +195,9 @@ std::unique_lock<std::mutex> lock_creation() {
   return std::unique_lock(mutex);
 }
 
-memory::desc linear_weight_layout(int64_t out_features, int64_t in_features) {
+memory::desc linear_weight_layout(DType type, int64_t out_features, int64_t in_features) {
   const auto making = lock_creation();
-  const ProductKey key{Form::kLinear, kReferenceRows, out_features, in_features};
+  const ProductKey key{Form::kLinear, type, kReferenceRows, out_features, in_features};
   return onednn::guarded("choosing a weight layout",
                          [&] { return describe(key, weight_desc(key)).weights_desc(); });
 }
@@ -224,15 +247,11 @@ BoundProduct& ThreadState::find(const ProductKey& key) {
   return bound_.emplace(key, std::move(made)).first->second;
 }
 
-void ThreadState::execute(BoundProduct& bound, const float* source, dnnl_memory_t packed_weights,
-                          const float* plain_weights, float* destination) {
+void ThreadState::execute(BoundProduct& bound, const void* source, const void* weights,
+                          void* destination) {
   point(bound.source, source);
+  point(bound.weights, weights);
   point(bound.destination, destination);
-  if (packed_weights != nullptr) {
-    bound.arguments[1].memory = packed_weights;
-  } else {
-    point(bound.weights, plain_weights);
-  }
   if (bound.scratch_bytes > 0) {
     const void* scratch = scratch_.reserve(bound.scratch_bytes);
     if (scratch != bound.scratch) {
