@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "kernels/gemm.h"
@@ -99,15 +98,12 @@ Matrix read_int8_matrix(const io::Checkpoint& checkpoint, const std::string& nam
   return Matrix(std::move(tensor), std::move(values));
 }
 
-Int8Tensors quantize(const Matrix& matrix) {
-  std::vector<float> buffer;
-  const float* const values = matrix.read(0, matrix.rows(), buffer);
-  std::vector<std::byte> bytes(static_cast<size_t>(matrix.rows() * matrix.cols()));
-  std::vector<float> scales(static_cast<size_t>(matrix.rows()));
-  kernels::quantize_weights(values, matrix.rows(), matrix.cols(),
-                            reinterpret_cast<int8_t*>(bytes.data()), scales.data());
-  return {{DType::kI8, {matrix.rows(), matrix.cols()}, own_bytes(std::move(bytes)), 0},
-          make_tensor({matrix.rows()}, std::span<const float>(scales))};
+Matrix quantize(const float* values, int64_t rows, int64_t cols) {
+  std::vector<std::byte> bytes(static_cast<size_t>(rows * cols));
+  std::vector<float> scales(static_cast<size_t>(rows));
+  kernels::quantize_weights(values, rows, cols, reinterpret_cast<int8_t*>(bytes.data()),
+                            scales.data());
+  return Matrix({DType::kI8, {rows, cols}, own_bytes(std::move(bytes)), 0}, std::move(scales));
 }
 
 }  // namespace longformer

@@ -26,12 +26,8 @@ Matrix read_matrix(const io::Checkpoint& checkpoint, const std::string& name);
 Matrix read_int8_matrix(const io::Checkpoint& checkpoint, const std::string& name,
                         const std::string& scales);
 
-struct Int8Tensors {
-  Tensor weight;  // I8 [out, in]
-  Tensor scale;   // F32 [out]
-};
-// As PackedMatrix::pack() rounds: a file gives the numbers that quantising at load gives. `matrix`
-// is floating and finite.
-Int8Tensors quantize(const Matrix& matrix);
+// The nearest matrix of type I8, rounded as PackedMatrix::pack() rounds: a file gives the numbers
+// that quantising at load gives. values: [rows, cols], finite.
+Matrix quantize(const float* values, int64_t rows, int64_t cols);
 
 }  // namespace longformer

@@ -24,14 +24,14 @@ class Matrix {
   explicit Matrix(Tensor tensor, std::vector<float> scales = {});
   bool empty() const noexcept { return tensor_.shape.empty(); }
   DType type() const noexcept { return tensor_.dtype; }
+  const Tensor& tensor() const noexcept { return tensor_; }
+  const std::vector<float>& scales() const noexcept { return scales_; }
   int64_t rows() const noexcept { return empty() ? 0 : tensor_.shape[0]; }
   int64_t cols() const noexcept { return empty() ? 0 : tensor_.shape[1]; }
   // Rows [first, first + count): in place where aligned f32 is stored, else widened into `buffer`.
   const float* read(int64_t first, int64_t count, std::vector<float>& buffer) const;
-  // Of type I8: row `first` and its scale; the rows behind follow.
+  // Of type I8: row `first`; the rows behind follow.
   const int8_t* int8_row(int64_t first) const;
-  const float* scale(int64_t first) const { return scales_.data() + first; }
-  void release_pages() const noexcept { tensor_.release_pages(); }
 
  private:
   Tensor tensor_;

@@ -122,7 +122,7 @@ TEST(Matrix, RowsAreReadInPlaceOrWidened) {
     }
   }
   EXPECT_EQ(matrices[4].int8_row(1)[1], 6);
-  EXPECT_EQ(*matrices[4].scale(1), 0.5f);
+  EXPECT_EQ(matrices[4].scales(), scales);
 }
 
 TEST(FeedForwardBlock, MatchesItsFormula) {
