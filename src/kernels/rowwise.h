@@ -66,6 +66,7 @@ struct HeadSplit {
   float scale = 1.0f;
   const uint8_t* keep = nullptr;         // [rows]; null: all
   const int32_t* destination = nullptr;  // [rows]
+  int64_t first_destination = 0;         // what row 0 of a plane is called in `destination`
   int64_t plane_rows = 0;
   // [rows, head_dim / 2] (head_dim even), or null: the angles by which channels c and
   // c + head_dim / 2 of a head are turned. With a, b = (x + bias) * scale of the two channels:
@@ -75,7 +76,8 @@ struct HeadSplit {
 };
 
 // For each row r and head h of split.heads, with o = (h - first_head) * head_dim:
-//   out[(h * plane_rows + destination[r]) * head_dim + c] = (x[r, o + c] + bias[o + c]) * scale,
+//   out[(h * plane_rows + destination[r] - first_destination) * head_dim + c] = (x[r, o + c] +
+//   bias[o + c]) * scale,
 // turned where there are angles, or zeros where keep[r] == 0. BFloat16: to nearest even.
 void split_heads(int64_t rows, const Products& x, const HeadSplit& split, float* out) noexcept;
 void split_heads(int64_t rows, const Products& x, const HeadSplit& split, BFloat16* out) noexcept;
