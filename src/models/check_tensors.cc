@@ -34,9 +34,9 @@ int64_t first_not_finite(const std::byte* data, int64_t count, Bits exponent) {
     bool any = false;
     for (int64_t i = 0; i < size; ++i) any |= (block[i] & exponent) == exponent;
     if (!any) continue;
-    return begin + (std::find_if(block, block + size,
-                                 [&](Bits b) { return (b & exponent) == exponent; }) -
-                    block);
+    return begin +
+           (std::find_if(block, block + size, [&](Bits b) { return (b & exponent) == exponent; }) -
+            block);
   }
   return count;
 }

@@ -7,8 +7,8 @@ namespace longformer {
 
 class ThreadPool;
 
-// Reads every floating tensor once. Throws kInvalidFile naming the first value that is not finite, in
-// the order of the model's tensors: the tensor's name in the checkpoint and where in it.
+// Reads every floating tensor once. Throws kInvalidFile naming the first value that is not finite,
+// in the order of the model's tensors: the tensor's name in the checkpoint and where in it.
 void check_tensors(const io::Checkpoint& checkpoint, const io::Resolution& resolution,
                    ThreadPool& pool);
 

@@ -13,22 +13,18 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
-    {Compute::kF32, {}, {Compute::kF32, DType::kF32, DType::kF32, DType::kF32, "f32"}},
-    {Compute::kBf16,
-     {.bf16 = true},
-     {Compute::kBf16, DType::kBF16, DType::kBF16, DType::kBF16, "bf16"}},
+    {Compute::kF32, {}, {Compute::kF32, DType::kF32, DType::kF32, "f32"}},
+    {Compute::kBf16, {.bf16 = true}, {Compute::kBf16, DType::kBF16, DType::kBF16, "bf16"}},
     {Compute::kBf16,
      {},
-     {Compute::kBf16, DType::kBF16, DType::kF32, DType::kF32, "f32, weights rounded to bf16"}},
+     {Compute::kBf16, DType::kBF16, DType::kF32, "f32, weights rounded to bf16"}},
     {Compute::kInt8,
      {.bf16 = true, .int8 = true},
-     {Compute::kInt8, DType::kI8, DType::kI8, DType::kBF16, "int8 products, bf16 attention"}},
+     {Compute::kInt8, DType::kI8, DType::kI8, "int8 products, bf16 attention"}},
     {Compute::kInt8,
      {.int8 = true},
-     {Compute::kInt8, DType::kI8, DType::kI8, DType::kF32, "int8 products, f32 attention"}},
-    {Compute::kInt8,
-     {},
-     {Compute::kInt8, DType::kI8, DType::kF32, DType::kF32, "f32, weights rounded to int8"}},
+     {Compute::kInt8, DType::kI8, DType::kI8, "int8 products, f32 attention"}},
+    {Compute::kInt8, {}, {Compute::kInt8, DType::kI8, DType::kF32, "f32, weights rounded to int8"}},
 };
 
 struct Name {

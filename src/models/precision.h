@@ -1,4 +1,5 @@
-// In which arithmetic a model runs: what the caller asked for, on this processor. docs/performance.md
+// In which arithmetic a model runs: what the caller asked for, on this processor.
+// docs/performance.md
 // ("Precision") explains the table.
 #pragma once
 
@@ -14,8 +15,8 @@ struct Precision {
   Compute compute = Compute::kF32;  // what was asked, never kStored
   DType rounded = DType::kF32;      // what weights are rounded to: kF32 (not at all), kBF16, kI8
   DType linear = DType::kF32;       // what linear layers multiply: `rounded`, or kF32 after it
-  DType planes = DType::kF32;       // queries, keys and values of the attention: kF32 or kBF16
-  std::string_view computed = "f32";  // EncoderInfo::computed
+  // EncoderInfo::computed. The attention follows from it: plane_type() of ops/attention_block.h.
+  std::string_view computed = "f32";
 };
 
 // What matrix products run at speed (kernels::supports()).

@@ -34,8 +34,7 @@ std::vector<float> read_scales(const io::Checkpoint& checkpoint, const std::stri
   const auto bad = std::find_if_not(scales.begin(), scales.end(), usable);
   if (bad != scales.end()) {
     refuse(checkpoint, name,
-           "holds " + std::to_string(*bad) + " at element " +
-               std::to_string(bad - scales.begin()) +
+           "holds " + std::to_string(*bad) + " at element " + std::to_string(bad - scales.begin()) +
                "; a scale is positive, finite, and stays finite times 127");
   }
   return scales;
@@ -70,8 +69,8 @@ std::string scale_name(const std::string& weight_name) { return weight_name + ".
 Matrix read_matrix(const io::Checkpoint& checkpoint, const std::string& name) {
   Tensor tensor = checkpoint.tensor(name);
   if (is_floating(tensor.dtype)) return Matrix(std::move(tensor));
-  std::string what = "holds " + std::string(dtype_name(tensor.dtype)) +
-                     "; weights must be F32, F16, BF16 or F64";
+  std::string what =
+      "holds " + std::string(dtype_name(tensor.dtype)) + "; weights must be F32, F16, BF16 or F64";
   if (tensor.dtype == DType::kI8) {
     what += std::string(", or I8 with scales in a model whose config.json has a ") + kField;
   }
@@ -84,8 +83,7 @@ Matrix read_int8_matrix(const io::Checkpoint& checkpoint, const std::string& nam
   if (tensor.dtype != DType::kI8 || tensor.shape.size() != 2) {
     refuse(checkpoint, name,
            "holds " + std::string(dtype_name(tensor.dtype)) + " of shape " +
-               to_string(tensor.shape) + "; the " + kField +
-               " says that it is an I8 matrix");
+               to_string(tensor.shape) + "; the " + kField + " says that it is an I8 matrix");
   }
   std::vector<float> values = read_scales(checkpoint, scales, tensor.shape[0]);
   const std::span<const std::byte> bytes = tensor.bytes();

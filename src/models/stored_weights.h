@@ -1,6 +1,6 @@
 // How int8 weights lie in a model directory. The matrix of a linear layer under its name, I8
-// [out, in], -127 … 127; beside it NAME.scale, F32 [out]: row o stands for I8 · scale[o]. config.json
-// says so: "quantization_config": {"quant_method": "longformer", "version": 1}.
+// [out, in], -127 … 127; beside it NAME.scale, F32 [out]: row o stands for I8 · scale[o].
+// config.json says so: "quantization_config": {"quant_method": "longformer", "version": 1}.
 #pragma once
 
 #include <string>
@@ -21,8 +21,8 @@ std::string scale_name(const std::string& weight_name);
 // The matrix `name`, floating. Throws kInvalidFile for any other type.
 Matrix read_matrix(const io::Checkpoint& checkpoint, const std::string& name);
 // The matrix `name` as I8 with the scales `scales`. Throws kInvalidFile naming the tensor for
-// another type or shape, a value of -128, a scale that is not finite and positive or beyond what f32
-// holds times 127.
+// another type or shape, a value of -128, a scale that is not finite and positive or beyond what
+// f32 holds times 127.
 Matrix read_int8_matrix(const io::Checkpoint& checkpoint, const std::string& name,
                         const std::string& scales);
 

@@ -61,9 +61,7 @@ class WeightReader {
     return read_int8_matrix(checkpoint_, sources_.at(name), scales->second);
   }
 
-  Linear linear(const std::string& name) const {
-    return std::move(linears<1>(name)[0]);
-  }
+  Linear linear(const std::string& name) const { return std::move(linears<1>(name)[0]); }
 
   // A matrix of as many equal parts, one above the other. A bias that the model does not have is 0.
   template <int64_t parts>
@@ -195,8 +193,7 @@ class TensorList {
     tensors_.push_back(matrix);
     if (!config_.int8_weights) return;
     const std::string fallback = matrix.fallback.empty() ? "" : scale_name(matrix.fallback);
-    tensors_.push_back(
-        {scale_name(matrix.name), {matrix.shape[0]}, matrix.optional, fallback});
+    tensors_.push_back({scale_name(matrix.name), {matrix.shape[0]}, matrix.optional, fallback});
   }
 
   void add_linear(const std::string& name, int64_t out, int64_t in, bool bias) {

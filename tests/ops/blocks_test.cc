@@ -107,8 +107,7 @@ TEST(Matrix, RowsAreReadInPlaceOrWidened) {
   const std::vector<float> scales = {0.25f, 0.5f, 0.25f};
   std::vector<std::byte> bytes(6);
   std::memcpy(bytes.data(), steps.data(), 6);
-  const Matrix matrices[] = {Matrix(wide),
-                             Matrix({DType::kF32, {3, 2}, own_bytes(shifted), 1}),
+  const Matrix matrices[] = {Matrix(wide), Matrix({DType::kF32, {3, 2}, own_bytes(shifted), 1}),
                              Matrix(cast(wide, DType::kBF16)), Matrix(cast(wide, DType::kF64)),
                              Matrix({DType::kI8, {3, 2}, own_bytes(bytes), 0}, scales)};
   for (const Matrix& matrix : matrices) {
