@@ -1,5 +1,5 @@
-// x[r, c] = act(x[r, c] + bias[c]) over dense rows, the same with a gate beside it, and exp, erf,
-// tanh on their own.
+// act(x[r, c] + bias[c]) over the rows of a product, the same times a gate, and exp, erf, tanh on
+// their own. How rows are read and written: rowwise_rows-inl.h.
 //   gelu       x Phi(x): 0.5 x (1 + erf(x / sqrt 2)), the lower half from erfc so that nothing
 //   cancels gelu_tanh  0.5 x (1 + tanh(u)) = x / (1 + e^(-2u)), u = sqrt(2 / pi) (x + 0.044715 x^3)
 //   silu       x / (1 + e^(-x));  quick_gelu  x / (1 + e^(-1.702 x));  relu  max(x, 0), NaN kept
@@ -10,8 +10,11 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include <type_traits>
+
 #include "kernels/rowwise.h"
 #include "kernels/rowwise_math-inl.h"
+#include "kernels/rowwise_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace longformer::kernels {
@@ -65,45 +68,6 @@ struct Erf {
   HWY_INLINE VF operator()(F32 d, VF x) const { return erf_any(d, x); }
 };
 
-template <class F>
-HWY_INLINE void apply_rows(int64_t rows, int64_t cols, const float* bias, float* x, const F& f) {
-  const F32 d;
-  for (int64_t r = 0; r < rows; ++r, x += cols) {
-    for_columns(
-        d, static_cast<size_t>(cols),
-        [&](size_t c) {
-          hn::StoreU(f(d, hn::Add(hn::LoadU(d, x + c), hn::LoadU(d, bias + c))), d, x + c);
-        },
-        [&](size_t c, size_t n) {
-          store_tail(d, f(d, hn::Add(load_tail(d, x + c, n), load_tail(d, bias + c, n))), x + c, n);
-        });
-  }
-}
-
-// y may be x: row r of y ends at or before row r of x, and inside row 0 an element is written after
-// it was read.
-template <class F>
-HWY_INLINE void gate_rows(int64_t rows, int64_t cols, const float* bias, const float* x, float* y,
-                          const F& f) {
-  const F32 d;
-  const float* gate_bias = bias + cols;
-  for (int64_t r = 0; r < rows; ++r, x += 2 * cols, y += cols) {
-    const float* gate = x + cols;
-    for_columns(
-        d, static_cast<size_t>(cols),
-        [&](size_t c) {
-          const VF u = f(d, hn::Add(hn::LoadU(d, x + c), hn::LoadU(d, bias + c)));
-          const VF g = hn::Add(hn::LoadU(d, gate + c), hn::LoadU(d, gate_bias + c));
-          hn::StoreU(hn::Mul(u, g), d, y + c);
-        },
-        [&](size_t c, size_t n) {
-          const VF u = f(d, hn::Add(load_tail(d, x + c, n), load_tail(d, bias + c, n)));
-          const VF g = hn::Add(load_tail(d, gate + c, n), load_tail(d, gate_bias + c, n));
-          store_tail(d, hn::Mul(u, g), y + c, n);
-        });
-  }
-}
-
 // Calls body with the functor of the activation.
 template <class Body>
 HWY_INLINE void with_activation(Activation activation, const Body& body) {
@@ -123,24 +87,49 @@ HWY_INLINE void with_activation(Activation activation, const Body& body) {
   }
 }
 
-void bias_activation_target(int64_t rows, int64_t cols, Activation activation, const float* bias,
-                            float* x) {
-  with_activation(activation, [&](const auto& f) { apply_rows(rows, cols, bias, x, f); });
+void bias_activation_target(int64_t rows, int64_t cols, Activation activation, const Products& x,
+                            const float* bias, const RowsBuffer& out) {
+  const F32 d;
+  with_activation(activation, [&](const auto& f) {
+    with_products(x, [&](const auto& products) {
+      const auto memory = [&](int64_t r) { return products.memory(r); };
+      for_rows(d, rows, cols, out, memory, [&](int64_t r, const auto& to) {
+        const auto from = products.row(r, bias);
+        for_columns(d, static_cast<size_t>(cols), [&](auto access, size_t c) {
+          to.put(d, access, f(d, from.biased(d, access, c)), c);
+        });
+      });
+    });
+  });
 }
 
-void gated_activation_target(int64_t rows, int64_t cols, Activation activation, const float* bias,
-                             const float* x, float* y) {
-  with_activation(activation, [&](const auto& f) { gate_rows(rows, cols, bias, x, y, f); });
+// Under kF32 `out` may be the memory of the sums, x in front: row r of it ends at or before row r
+// of the sums, and inside row 0 an element is written after it was read.
+void gated_activation_target(int64_t rows, int64_t cols, Activation activation, const Products& x,
+                             const float* bias, const Products& gate, const float* gate_bias,
+                             const RowsBuffer& out) {
+  const F32 d;
+  with_activation(activation, [&](const auto& f) {
+    with_products(x, [&](const auto& products) {
+      const auto memory = [&](int64_t r) { return products.memory(r); };
+      const std::decay_t<decltype(products)> gates{gate};
+      for_rows(d, rows, cols, out, memory, [&](int64_t r, const auto& to) {
+        const auto from = products.row(r, bias);
+        const auto from_gate = gates.row(r, gate_bias);
+        for_columns(d, static_cast<size_t>(cols), [&](auto access, size_t c) {
+          const VF u = f(d, from.biased(d, access, c));
+          to.put(d, access, hn::Mul(u, from_gate.biased(d, access, c)), c);
+        });
+      });
+    });
+  });
 }
 
 template <class F>
 HWY_INLINE void map_values(int64_t n, const float* x, float* y, const F& f) {
   const F32 d;
-  for_columns(
-      d, static_cast<size_t>(n), [&](size_t c) { hn::StoreU(f(d, hn::LoadU(d, x + c)), d, y + c); },
-      [&](size_t c, size_t count) {
-        store_tail(d, f(d, load_tail(d, x + c, count)), y + c, count);
-      });
+  for_columns(d, static_cast<size_t>(n),
+              [&](auto access, size_t c) { access.store(d, f(d, access.load(d, x + c)), y + c); });
 }
 
 void exp_values_target(int64_t n, const float* x, float* y) { map_values(n, x, y, Exp()); }
@@ -160,13 +149,15 @@ HWY_EXPORT(exp_values_target);
 HWY_EXPORT(erf_values_target);
 HWY_EXPORT(tanh_values_target);
 
-void bias_activation(int64_t rows, int64_t cols, Activation activation, const float* bias,
-                     float* x) noexcept {
-  HWY_DYNAMIC_DISPATCH(bias_activation_target)(rows, cols, activation, bias, x);
+void bias_activation(int64_t rows, int64_t cols, Activation activation, const Products& x,
+                     const float* bias, const RowsBuffer& out) noexcept {
+  HWY_DYNAMIC_DISPATCH(bias_activation_target)(rows, cols, activation, x, bias, out);
 }
-void gated_activation(int64_t rows, int64_t cols, Activation activation, const float* bias,
-                      const float* x, float* y) noexcept {
-  HWY_DYNAMIC_DISPATCH(gated_activation_target)(rows, cols, activation, bias, x, y);
+void gated_activation(int64_t rows, int64_t cols, Activation activation, const Products& x,
+                      const float* bias, const Products& gate, const float* gate_bias,
+                      const RowsBuffer& out) noexcept {
+  HWY_DYNAMIC_DISPATCH(gated_activation_target)
+  (rows, cols, activation, x, bias, gate, gate_bias, out);
 }
 void exp_values(int64_t n, const float* x, float* y) noexcept {
   HWY_DYNAMIC_DISPATCH(exp_values_target)(n, x, y);

@@ -1,6 +1,5 @@
-// Vector building blocks of the rowwise_*.cc files, compiled once for each SIMD target: loads and
-// stores of a row's tail, exp, erf, tanh. Each is branch-free and lane-wise, so an element's bits
-// depend on its value alone, never on its lane.
+// exp, erf and tanh of the rowwise_*.cc files, compiled once for each SIMD target. Each is
+// branch-free and lane-wise, so an element's bits depend on its value alone, never on its lane.
 //
 // Products that are added are written as MulAdd throughout: nothing is left for the compiler to
 // contract differently in two places. Maximal errors over all floats, measured with AVX-512, AVX2
@@ -16,45 +15,13 @@
 #define LONGFORMER_ROWWISE_MATH_INL_H_
 #endif
 
-#include <hwy/highway.h>
-
 #include <cstdint>
-#include <cstring>
+
+#include "kernels/rowwise_vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace longformer::kernels {
 namespace HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
-
-using F32 = hn::ScalableTag<float>;
-using I32 = hn::ScalableTag<int32_t>;
-using VF = hn::Vec<F32>;
-
-// The `count` < Lanes values at p, zeros behind. Through memory: not every target has masked loads
-// that leave what lies behind the row alone.
-HWY_INLINE VF load_tail(F32 d, const float* p, size_t count) {
-  HWY_ALIGN float lanes[hn::MaxLanes(d)] = {};
-  std::memcpy(lanes, p, count * sizeof(float));
-  return hn::Load(d, lanes);
-}
-
-HWY_INLINE void store_tail(F32 d, VF v, float* p, size_t count) {
-  HWY_ALIGN float lanes[hn::MaxLanes(d)];
-  hn::Store(v, d, lanes);
-  std::memcpy(p, lanes, count * sizeof(float));
-}
-
-// Calls body(c, count) for [0, cols) in steps of a vector; count < Lanes only in the last call.
-template <class Full, class Tail>
-HWY_INLINE void for_columns(F32 d, size_t cols, Full&& full, Tail&& tail) {
-  const size_t lanes = hn::Lanes(d);
-  size_t c = 0;
-  for (; c + lanes <= cols; c += lanes) full(c);
-  if (c < cols) tail(c, cols - c);
-}
-
-HWY_INLINE float sum_lanes(F32 d, VF v) { return hn::GetLane(hn::SumOfLanes(d, v)); }
-HWY_INLINE float max_lanes(F32 d, VF v) { return hn::GetLane(hn::MaxOfLanes(d, v)); }
 
 // e^x = 2^n * e^r, n = round(x / ln 2), r = x - n ln 2 with ln 2 in two parts (the first has 10
 // bits, so n times it is exact), e^r = 1 + r + r^2 q(r), q minimax of degree 4 on |r| <= 0.3475

@@ -1,4 +1,4 @@
-// One strip of a running softmax, in place on scores[rows, width].
+// One strip of a running softmax on scores[rows, width], in place or rounded to bf16 beside them.
 //   new_max = max(running_max, max of the counted scores), p = e^(score - new_max), 0 where not
 //   counted, correction = e^(running_max - new_max), running_sum = running_sum * correction + sum
 //   of p
@@ -17,6 +17,7 @@
 
 #include "kernels/rowwise.h"
 #include "kernels/rowwise_math-inl.h"
+#include "kernels/rowwise_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace longformer::kernels {
@@ -35,7 +36,7 @@ struct Span {
 HWY_INLINE VF load_span(F32 d, const Span& span, const float* row, size_t c) {
   if (span.whole(c)) return hn::LoadU(d, row + c);
   const VF v =
-      c + span.lanes <= span.width ? hn::LoadU(d, row + c) : load_tail(d, row + c, span.width - c);
+      c + span.lanes <= span.width ? hn::LoadU(d, row + c) : Part{span.width - c}.load(d, row + c);
   const size_t skip = span.begin > c ? span.begin - c : 0;
   const size_t stop = std::min(span.end - c, span.lanes);
   const auto counted = hn::AndNot(hn::FirstN(d, skip), hn::FirstN(d, stop));
@@ -60,7 +61,10 @@ HWY_INLINE float span_max(F32 d, const Span& span, const float* row) {
   return max_lanes(d, hn::Max(hn::Max(m0, m1), hn::Max(m2, m3)));
 }
 
-HWY_INLINE float span_exp(F32 d, const Span& span, float* row, float maximum) {
+// The vectors of the span become e^(score - maximum) in `to`; returns their sum.
+template <class Sink>
+HWY_INLINE float span_exp(F32 d, const Span& span, const float* row, float maximum,
+                          const Sink& to) {
   const VF top = hn::Set(d, maximum);
   const size_t lanes = span.lanes;
   VF sum = hn::Zero(d);
@@ -68,9 +72,9 @@ HWY_INLINE float span_exp(F32 d, const Span& span, float* row, float maximum) {
     const VF p = exp_negative(d, hn::Sub(load_span(d, span, row, c), top));
     sum = hn::Add(sum, p);
     if (c + lanes <= span.width) {
-      hn::StoreU(p, d, row + c);
+      to.put(d, Whole(), p, c);
     } else {
-      store_tail(d, p, row + c, span.width - c);
+      to.put(d, Part{span.width - c}, p, c);
     }
   }
   return sum_lanes(d, sum);
@@ -80,8 +84,10 @@ bool any_nan(const float* begin, const float* end) {
   return std::any_of(begin, end, [](float score) { return std::isnan(score); });
 }
 
-HWY_INLINE void softmax_row(F32 d, Span span, float* row, float& running_max, float& running_sum,
-                            float& correction) {
+// `out` may be `row`.
+template <class T>
+HWY_INLINE void softmax_row(F32 d, const Span& span, const float* row, T* out, float& running_max,
+                            float& running_sum, float& correction) {
   correction = 1.0f;
   float strip_max = kMinusInfinity;
   if (span.begin < span.end) strip_max = span_max(d, span, row);
@@ -90,7 +96,7 @@ HWY_INLINE void softmax_row(F32 d, Span span, float* row, float& running_max, fl
     if (span.begin < span.end && any_nan(row + span.begin, row + span.end)) {
       running_sum = std::numeric_limits<float>::quiet_NaN();
     }
-    std::fill(row, row + span.width, 0.0f);
+    std::fill(out, out + span.width, T{});
     return;
   }
   const float maximum = running_max > strip_max ? running_max : strip_max;
@@ -99,25 +105,38 @@ HWY_INLINE void softmax_row(F32 d, Span span, float* row, float& running_max, fl
   }
   const size_t written_end =
       std::min(span.width, (span.end + span.lanes - 1) / span.lanes * span.lanes);
-  std::fill(row, row + span.first(), 0.0f);
-  const float sum = span_exp(d, span, row, maximum);
-  std::fill(row + written_end, row + span.width, 0.0f);
+  std::fill(out, out + span.first(), T{});
+  const float sum = span_exp(d, span, row, maximum, sink(out));
+  std::fill(out + written_end, out + span.width, T{});
   running_sum =
       hn::GetLane(hn::MulAdd(hn::Set(d, running_sum), hn::Set(d, correction), hn::Set(d, sum)));
   running_max = maximum;
 }
 
-void softmax_strip_target(int64_t rows, int64_t width, const int32_t* begin, const int32_t* end,
-                          float* scores, float* running_max, float* running_sum,
-                          float* correction) {
+template <class T>
+HWY_INLINE void softmax_rows(int64_t rows, int64_t width, const int32_t* begin, const int32_t* end,
+                             const float* scores, float* running_max, float* running_sum,
+                             float* correction, T* out) {
   const F32 d;
   for (int64_t r = 0; r < rows; ++r) {
     const int64_t first = std::clamp<int64_t>(begin[r], 0, width);
     const int64_t last = std::clamp<int64_t>(end[r], first, width);
     const Span span{static_cast<size_t>(first), static_cast<size_t>(last),
                     static_cast<size_t>(width), hn::Lanes(d)};
-    softmax_row(d, span, scores + r * width, running_max[r], running_sum[r], correction[r]);
+    softmax_row(d, span, scores + r * width, out + r * width, running_max[r], running_sum[r],
+                correction[r]);
   }
+}
+
+void softmax_f32_target(int64_t rows, int64_t width, const int32_t* begin, const int32_t* end,
+                        float* scores, float* running_max, float* running_sum, float* correction) {
+  softmax_rows(rows, width, begin, end, scores, running_max, running_sum, correction, scores);
+}
+void softmax_bf16_target(int64_t rows, int64_t width, const int32_t* begin, const int32_t* end,
+                         float* scores, float* running_max, float* running_sum, float* correction,
+                         BFloat16* probabilities) {
+  softmax_rows(rows, width, begin, end, scores, running_max, running_sum, correction,
+               probabilities);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -127,13 +146,20 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace longformer::kernels {
 
-HWY_EXPORT(softmax_strip_target);
+HWY_EXPORT(softmax_f32_target);
+HWY_EXPORT(softmax_bf16_target);
 
 void softmax_strip(int64_t rows, int64_t width, const int32_t* begin, const int32_t* end,
                    float* scores, float* running_max, float* running_sum,
                    float* correction) noexcept {
-  HWY_DYNAMIC_DISPATCH(softmax_strip_target)
+  HWY_DYNAMIC_DISPATCH(softmax_f32_target)
   (rows, width, begin, end, scores, running_max, running_sum, correction);
+}
+void softmax_strip(int64_t rows, int64_t width, const int32_t* begin, const int32_t* end,
+                   float* scores, float* running_max, float* running_sum, float* correction,
+                   BFloat16* probabilities) noexcept {
+  HWY_DYNAMIC_DISPATCH(softmax_bf16_target)
+  (rows, width, begin, end, scores, running_max, running_sum, correction, probabilities);
 }
 
 }  // namespace longformer::kernels
