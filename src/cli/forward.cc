@@ -146,6 +146,9 @@ std::map<std::string, std::string> metadata_of(const EncoderInfo& info) {
     std::string& text = metadata["overrides"];
     text += (text.empty() ? "" : "; ") + line;
   }
+  if (const std::string compute = compute_note(info); !compute.empty()) {
+    metadata["compute"] = compute;
+  }
   return metadata;
 }
 

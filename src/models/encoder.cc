@@ -59,6 +59,8 @@ EncoderInfo describe(const EncoderConfig& config, const EncoderWeights& weights)
   info.attention_dilation = config.attention_dilation;
   info.has_pooler = weights.has_pooler;
   info.parameters = weights.parameters;
+  info.compute = weights.precision.compute;
+  info.computed = weights.precision.computed;
   return info;
 }
 
@@ -76,7 +78,10 @@ Encoder Encoder::load(const std::filesystem::path& directory, const LoadOptions&
   impl->config = read_encoder_config(io::Config::read(directory / "config.json"));
   std::vector<std::string> overrides = apply_overrides(options, impl->config);
   impl->pool = options.pool ? options.pool : std::make_shared<ThreadPool>(options.threads);
-  impl->weights = load_weights(io::Checkpoint::open(directory), impl->config, *impl->pool);
+  const Precision precision =
+      choose_precision(options.compute, impl->config.int8_weights, processor_arithmetic());
+  impl->weights = load_weights(io::Checkpoint::open(directory), impl->config,
+                               {precision, options.check_tensors}, *impl->pool);
   impl->info = describe(impl->config, impl->weights);
   impl->info.overrides = std::move(overrides);
   return Encoder(std::move(impl));
