@@ -12,12 +12,14 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "attention/align.h"
 #include "attention/forward.h"
 #include "base/thread_pool.h"
 #include "io/checkpoint/safetensors.h"
+#include "kernels/gemm.h"
 #include "kernels/isa.h"
 #include "longformer/error.h"
 #include "tensor/arena.h"
@@ -83,7 +85,8 @@ class PackedHeads {
     values_ = take(plane);
     queries_ = take(queries);
     scratch_.resize(static_cast<size_t>(pool.threads()));
-    for (AttentionScratch& scratch : scratch_) scratch.resize(plan_, head_dim_);
+    constexpr DType kType = std::is_same_v<T, float> ? DType::kF32 : DType::kBF16;
+    for (AttentionScratch& scratch : scratch_) scratch.resize(plan_, head_dim_, kType);
     pack_keys(inputs);
     pack_queries(inputs);
     out_.resize(inputs.q.size());
@@ -209,6 +212,9 @@ int run(char** arguments) {
   ThreadPool pool(std::atoi(arguments[3]));
   Results results;
   measure<float>("f32", inputs, window, repeat, pool, results);
+  if (kernels::supports(DType::kBF16)) {
+    measure<BFloat16>("bf16", inputs, window, repeat, pool, results);
+  }
   io::write_safetensors(arguments[1], results.outputs);
   const nlohmann::ordered_json line = {{"threads", pool.threads()},
                                        {"tokens", inputs.tokens},

@@ -18,6 +18,7 @@
 #include "base/thread_pool.h"
 #include "kernels/gemm.h"
 #include "kernels/isa.h"
+#include "kernels/rowwise.h"
 #include "longformer/error.h"
 #include "tensor/arena.h"
 #include "tensor/dtype.h"
@@ -163,18 +164,27 @@ double register_rate(DType type, ThreadPool& pool) {
   return rate;
 }
 
-double gemm_rate(ThreadPool& pool) {
+// 0 where the engine does not compute in this type here.
+double gemm_rate(DType type, ThreadPool& pool) {
+  if (!kernels::supports(type)) return 0;
   const std::vector<float> weight(kOut * kIn, 0.5f), x(kRows * kIn, 0.25f);
   Arena arena;
-  arena.reset(static_cast<size_t>(pool.threads()) * Arena::bytes_for(kRows * kOut));
-  std::vector<float*> outputs;
-  for (int t = 0; t < pool.threads(); ++t) outputs.push_back(arena.floats(kRows * kOut));
+  arena.reset(Arena::bytes_for(kRows * kIn) +
+              static_cast<size_t>(pool.threads()) * Arena::bytes_for(kRows * kOut));
+  std::vector<float> scales(kRows);
+  std::vector<int32_t> zeros(kRows);
   kernels::PackedMatrix packed;
-  pool.run(1,
-           [&](int64_t, int) { packed = kernels::PackedMatrix::pack(weight.data(), kOut, kIn); });
+  kernels::RowsBuffer rows;
+  pool.run(1, [&](int64_t, int) {
+    packed = kernels::PackedMatrix::pack(weight.data(), kOut, kIn, type);
+    rows = {packed.row_type(), arena.floats(kRows * kIn), kIn, scales.data(), zeros.data()};
+    kernels::to_rows(kRows, kIn, x.data(), rows);
+  });
+  std::vector<void*> sums;
+  for (int t = 0; t < pool.threads(); ++t) sums.push_back(arena.floats(kRows * kOut));
   return best_rate(pool, kProducts * 2.0 * kRows * kOut * kIn, [&](int worker) {
     for (int i = 0; i < kProducts; ++i) {
-      kernels::linear(x.data(), kRows, packed, outputs[static_cast<size_t>(worker)]);
+      kernels::linear(rows, kRows, packed, sums[static_cast<size_t>(worker)]);
     }
   });
 }
@@ -190,7 +200,7 @@ int main(int argc, char** argv) {
         {"f32", DType::kF32}, {"bf16", DType::kBF16}, {"int8", DType::kI8}};
     for (const auto& [name, type] : types) {
       const double registers = register_rate(type, pool);
-      const double gemm = type == DType::kF32 ? gemm_rate(pool) : 0;
+      const double gemm = gemm_rate(type, pool);
       if (registers == 0 && gemm == 0) continue;
       line[name] = {{"registers", registers}, {"gemm", gemm}, {"peak", std::max(registers, gemm)}};
     }
