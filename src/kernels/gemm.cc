@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/profile.h"
 #include "kernels/gemm_pack.h"
 #include "kernels/isa.h"
 #include "kernels/products.h"
@@ -64,6 +65,20 @@ void run_in_blocks(ThreadState& thread, const ProductKey& key, int64_t large, in
   }
 }
 
+const char* operation_name(Form form) {
+  switch (form) {
+    case Form::kLinear:
+      return "linear";
+    case Form::kTransposed:
+      return "matmul_nt";
+    case Form::kPlain:
+      return "matmul_nn";
+    case Form::kPlainAdd:
+      break;
+  }
+  return "matmul_nn +=";
+}
+
 void run(const ProductKey& key, const void* a, const void* weights, void* c) {
   if (key.m < 1 || key.n < 1 || key.k < 1) {
     throw Error(ErrorCode::kInternal, "a matrix product needs sizes of at least 1, got " +
@@ -73,6 +88,12 @@ void run(const ProductKey& key, const void* a, const void* weights, void* c) {
   ThreadState& thread = ThreadState::current();
   BoundProduct& bound = thread.find(key);
   const Product& product = *bound.product;
+  const ProfileScope scope(
+      {operation_name(key.form),
+       {key.m, key.n, key.k},
+       type_name(key.type),
+       product.implementation},
+      2.0 * static_cast<double>(key.m) * static_cast<double>(key.n) * static_cast<double>(key.k));
   if (product.any_rows) {
     thread.execute(bound, a, weights, c);
   } else {

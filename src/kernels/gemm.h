@@ -3,8 +3,8 @@
 // Operands are dense and row-major. Each call runs on the calling thread alone and must come from a
 // ThreadPool thread. The bits of an output row depend on that row of the first operand and on the
 // second operand, never on how many rows there are, where the row stands, or which thread runs it
-// (tests/kernels/gemm_test.cc). Where the library's kernels do not give that, rows are computed in
-// multiples of row_quantum() with the tail padded in scratch.
+// (tests/kernels/gemm_rows_test.cc). Where the library's kernels do not give that, rows are
+// computed in multiples of row_quantum() with the tail padded in scratch.
 #pragma once
 
 #include <cstdint>

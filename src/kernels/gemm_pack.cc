@@ -6,10 +6,13 @@
 #include "kernels/gemm_pack.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
+#include "base/profile.h"
 #include "kernels/products.h"
 #include "longformer/error.h"
 
@@ -19,14 +22,16 @@ namespace {
 using dnnl::memory;
 
 void check_sizes(DType type, int64_t out_features, int64_t in_features) {
-  const auto fail = [&](const std::string& what) {
-    throw Error(ErrorCode::kInternal, "a weight matrix " + what + ", got " +
+  if (out_features < 1 || in_features < 1) {
+    throw Error(ErrorCode::kInternal, "a weight matrix needs sizes of at least 1, got " +
                                           std::to_string(out_features) + " x " +
                                           std::to_string(in_features));
-  };
-  if (out_features < 1 || in_features < 1) fail("needs sizes of at least 1");
+  }
   if (type == DType::kI8 && in_features > kMaxInt8Features) {
-    fail("of type I8 has at most " + std::to_string(kMaxInt8Features) + " input features");
+    throw Error(ErrorCode::kUnsupported, "int8 weights have at most " +
+                                             std::to_string(kMaxInt8Features) +
+                                             " input features, got " + std::to_string(in_features) +
+                                             "; compute in bf16 or f32");
   }
   if (!supports(type)) {
     throw Error(ErrorCode::kInternal, "weights of type " + std::string(dtype_name(type)) +
@@ -37,6 +42,7 @@ void check_sizes(DType type, int64_t out_features, int64_t in_features) {
 // source: [out_features, in_features] of that type.
 std::shared_ptr<LinearAccess::Impl> reorder(DType type, const void* source, int64_t out_features,
                                             int64_t in_features) {
+  const ProfileScope scope({"pack weights", {out_features, in_features}, type_name(type)});
   const memory::desc layout = linear_weight_layout(type, out_features, in_features);
   auto impl = std::make_shared<LinearAccess::Impl>();
   ThreadState& thread = ThreadState::current();
@@ -56,15 +62,26 @@ std::shared_ptr<LinearAccess::Impl> reorder(DType type, const void* source, int6
   return impl;
 }
 
-// The largest magnitude of a channel, NaN if a value is not finite.
-float channel_extent(const float* values, int64_t count) {
-  float largest = 0.0f;
-  float poison = 0.0f;  // 0 * inf and 0 * NaN are NaN
-  for (int64_t i = 0; i < count; ++i) {
-    largest = std::max(largest, std::abs(values[i]));
-    poison += values[i] * 0.0f;
+// Calls body(i) for each i below count, in blocks of a fixed size that the compiler vectorises.
+template <typename Body>
+void for_each_index(int64_t count, Body&& body) {
+  constexpr int64_t kBlock = 16;
+  int64_t start = 0;
+  for (; start + kBlock <= count; start += kBlock) {
+    for (int64_t i = 0; i < kBlock; ++i) body(start + i, i);
   }
-  return largest + poison;
+  for (; start < count; ++start) body(start, 0);
+}
+
+// The largest magnitude of a channel; infinity or NaN if one is not finite. Magnitudes order as
+// their bits do, NaN last.
+float channel_extent(const float* values, int64_t count) {
+  std::array<int32_t, 16> largest{};
+  for_each_index(count, [&](int64_t i, int64_t lane) {
+    const int32_t magnitude = std::bit_cast<int32_t>(values[i]) & 0x7FFFFFFF;
+    largest[lane] = std::max(largest[lane], magnitude);
+  });
+  return std::bit_cast<float>(*std::max_element(largest.begin(), largest.end()));
 }
 
 // Adding and subtracting it leaves the nearest integer, ties to even, for what is below 2^22.
@@ -72,27 +89,36 @@ constexpr float kRounding = 0x1.8p23f;
 
 void quantize_channel(const float* weight, int64_t count, int8_t* values, float& scale) {
   const float largest = channel_extent(weight, count);
-  if (std::isnan(largest)) {
-    // Not a number of ours: everything that comes of this channel is NaN.
+  if (!std::isfinite(largest)) {
+    // Everything that comes of this channel is NaN.
     scale = std::numeric_limits<float>::quiet_NaN();
     std::fill_n(values, count, int8_t{0});
     return;
   }
-  scale = largest == 0.0f ? 1.0f : largest / 127.0f;
+  float step = largest == 0.0f ? 1.0f : largest / 127.0f;
   // Among subnormals the quotient may have rounded far down.
-  while (double{largest} > 127.5 * scale) {
-    scale = std::nextafter(scale, std::numeric_limits<float>::infinity());
+  while (double{largest} > 127.5 * step) {
+    step = std::nextafter(step, std::numeric_limits<float>::infinity());
   }
-  for (int64_t i = 0; i < count; ++i) {
-    const float steps = std::clamp(weight[i] / scale, -127.0f, 127.0f);
+  for_each_index(count, [=](int64_t i, int64_t) {
+    const float steps = std::clamp(weight[i] / step, -127.0f, 127.0f);
     values[i] = static_cast<int8_t>(static_cast<int32_t>((steps + kRounding) - kRounding));
-  }
+  });
+  scale = step;
+}
+
+void round_weights(const float* weight, std::vector<uint16_t>& rounded) {
+  const auto count = static_cast<int64_t>(rounded.size());
+  const ProfileScope scope({"round weights", {count}});
+  uint16_t* out = rounded.data();
+  for_each_index(count, [=](int64_t i, int64_t) { out[i] = f32_to_bf16(weight[i]); });
 }
 
 }  // namespace
 
 void quantize_weights(const float* weight, int64_t out_features, int64_t in_features,
                       int8_t* values, float* scales) {
+  const ProfileScope scope({"quantize weights", {out_features, in_features}});
   for (int64_t channel = 0; channel < out_features; ++channel) {
     const int64_t start = channel * in_features;
     quantize_channel(weight + start, in_features, values + start, scales[channel]);
@@ -109,14 +135,15 @@ PackedMatrix PackedMatrix::pack(const float* weight, int64_t out_features, int64
     quantize_weights(weight, out_features, in_features, values.data(), scales.data());
     return pack(values.data(), scales.data(), out_features, in_features);
   }
+  const void* source = weight;
+  std::vector<uint16_t> rounded;
   if (type == DType::kBF16) {
-    std::vector<uint16_t> rounded(count);
-    std::transform(weight, weight + count, rounded.begin(), f32_to_bf16);
-    return PackedMatrix(type, out_features, in_features,
-                        reorder(type, rounded.data(), out_features, in_features));
+    rounded.resize(count);
+    round_weights(weight, rounded);
+    source = rounded.data();
   }
   return PackedMatrix(type, out_features, in_features,
-                      reorder(type, weight, out_features, in_features));
+                      reorder(type, source, out_features, in_features));
 }
 
 PackedMatrix PackedMatrix::pack(const int8_t* weight, const float* scales, int64_t out_features,

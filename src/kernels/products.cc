@@ -1,11 +1,11 @@
 // Which implementation computes a row must not depend on how many rows there are, or its bits
-// would. Measured with oneDNN 2.6.3 on all row counts from 1 to 160 (tests/kernels/gemm_test.cc
-// repeats it):
-//   brg*      (AVX-512): a row has the same bits whatever m is. Rows run as they come.
-//   gemm:jit  (SSE4.1 to AVX2): different bits for m = 1 to 3 and, on AVX2, for some of the larger
-//   m, depending on the
-//             position too; blocks of exactly 16 and of exactly 48 rows agree bit by bit at all
-//             positions.
+// would. Measured with oneDNN 2.6.3 on all row counts from 1 to 160
+// (tests/kernels/gemm_rows_test.cc repeats it):
+//   brg*      (AVX-512; f32, bf16, int8): a row has the same bits whatever m is. Rows run as they
+//             come, unless the library takes another brg* for few rows than for many.
+//   gemm:jit  (SSE4.1 to AVX2, f32): different bits for m = 1 to 3 and, on AVX2, for some of the
+//             larger m, depending on the position too; blocks of exactly 16 and of exactly 48 rows
+//             agree bit by bit at all positions.
 //   others    (ref, other processors): nothing is known, so one row at a time.
 #include "kernels/products.h"
 
@@ -15,7 +15,9 @@
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <set>
 
+#include "base/profile.h"
 #include "kernels/isa.h"
 
 namespace longformer::kernels {
@@ -80,6 +82,12 @@ dnnl::matmul::primitive_desc describe(const ProductKey& key, const memory::desc&
                              dense(key.m, key.n, types.destination), attributes);
 }
 
+// The few names that there are, for good: a Product may be dropped before its profile is read.
+const char* kept_name(const std::string& name) {
+  static std::set<std::string> names;
+  return names.insert(name).first->c_str();
+}
+
 std::shared_ptr<const Product> make_product(const ProductKey& key) {
   ProductKey reference_key = key;
   reference_key.m = kReferenceRows;
@@ -92,10 +100,13 @@ std::shared_ptr<const Product> make_product(const ProductKey& key) {
   if (!same_layout) wanted = describe(key, reference.weights_desc());
 
   auto product = std::make_shared<Product>();
-  product->implementation = wanted.impl_info_str();
+  const std::string name = wanted.impl_info_str();
+  product->implementation = kept_name(name);
   product->weight_layout = onednn::Layout(wanted.weights_desc());
   if (onednn::is_brgemm(reference_name)) {
-    product->any_rows = same_layout && onednn::is_brgemm(product->implementation);
+    // Sums of integers are exact in any order.
+    product->any_rows = same_layout && (name == reference_name ||
+                                        (key.type == DType::kI8 && onednn::is_brgemm(name)));
     product->large_block = product->small_block = kReferenceRows;
   } else if (onednn::is_jit_gemm(reference_name) && key.type == DType::kF32) {
     product->large_block = kJitLargeBlock;
@@ -162,6 +173,11 @@ void point(const memory& object, const void* data) {
 
 }  // namespace
 
+const char* type_name(DType weight_type) noexcept {
+  if (weight_type == DType::kI8) return "int8";
+  return weight_type == DType::kBF16 ? "bf16" : "f32";
+}
+
 size_t ProductKeyHash::operator()(const ProductKey& key) const noexcept {
   uint64_t hash = static_cast<uint64_t>(key.form) * 64 + static_cast<uint64_t>(key.type);
   for (const int64_t size : {key.m, key.n, key.k}) {
@@ -196,6 +212,7 @@ std::unique_lock<std::mutex> lock_creation() {
 }
 
 memory::desc linear_weight_layout(DType type, int64_t out_features, int64_t in_features) {
+  ThreadState::current();  // sets what the library's choice depends on
   const auto making = lock_creation();
   const ProductKey key{Form::kLinear, type, kReferenceRows, out_features, in_features};
   return onednn::guarded("choosing a weight layout",
@@ -209,6 +226,7 @@ std::shared_ptr<const Product> find_product(const ProductKey& key) {
   // meanwhile.
   const auto making = lock_creation();
   if (auto found = look_up(cache, key)) return found;
+  const ProfileScope scope({"prepare a product"});
   auto made = onednn::guarded("creating a matrix product", [&] { return make_product(key); });
   const std::lock_guard lock(cache.mutex);
   if (cache.products.size() >= kMaxCachedProducts) {

@@ -32,6 +32,8 @@ struct ProductKey {
   bool operator==(const ProductKey&) const = default;
 };
 
+const char* type_name(DType weight_type) noexcept;  // "f32", "bf16", "int8"
+
 struct ProductKeyHash {
   size_t operator()(const ProductKey& key) const noexcept;
 };
@@ -43,7 +45,7 @@ struct Product {
   bool any_rows = false;
   int64_t large_block = 0;
   int64_t small_block = 0;
-  std::string implementation;
+  const char* implementation = "";  // never freed
   dnnl::matmul primitive;
   dnnl::memory::desc source, weights, destination, scratchpad;
   onednn::Layout weight_layout;

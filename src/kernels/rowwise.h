@@ -24,8 +24,8 @@ std::string activation_names();  // all of them, for messages
 // Rows on their way into a product: x[rows, cols] in the type of `out`. kF32 copies (out.data may
 // be x), kBF16 rounds to nearest even, kU8 takes the nearest of 256 steps between the smallest and
 // the largest value of the row, 0 included: scale = (max - min) / 255 (1 where that is no normal
-// number, as for a row of zeros), zero in 0 … 255, so that 0 is exact. Not finite, or max - min not:
-// the row's scale is NaN, and so is what comes of it.
+// number, as for a row of zeros), zero in 0 … 255, so that 0 is exact. Not finite, or max - min
+// not: the row's scale is NaN, and so is what comes of it.
 void to_rows(int64_t rows, int64_t cols, const float* x, const RowsBuffer& out) noexcept;
 
 // out[r, c] = act(x[r, c] + bias[c]), converted as to_rows() does. For kU8 the sums of x are

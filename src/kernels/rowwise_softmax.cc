@@ -15,6 +15,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/profile.h"
 #include "kernels/rowwise.h"
 #include "kernels/rowwise_math-inl.h"
 #include "kernels/rowwise_rows-inl.h"
@@ -34,7 +35,6 @@ struct Span {
 };
 
 HWY_INLINE VF load_span(F32 d, const Span& span, const float* row, size_t c) {
-  if (span.whole(c)) return hn::LoadU(d, row + c);
   const VF v =
       c + span.lanes <= span.width ? hn::LoadU(d, row + c) : Part{span.width - c}.load(d, row + c);
   const size_t skip = span.begin > c ? span.begin - c : 0;
@@ -57,7 +57,8 @@ HWY_INLINE float span_max(F32 d, const Span& span, const float* row) {
     m2 = hn::Max(hn::LoadU(d, row + c + 2 * lanes), m2);
     m3 = hn::Max(hn::LoadU(d, row + c + 3 * lanes), m3);
   }
-  for (; c < span.end; c += lanes) m0 = hn::Max(load_span(d, span, row, c), m0);
+  for (; c + lanes <= span.end; c += lanes) m0 = hn::Max(hn::LoadU(d, row + c), m0);
+  if (c < span.end) m0 = hn::Max(load_span(d, span, row, c), m0);
   return max_lanes(d, hn::Max(hn::Max(m0, m1), hn::Max(m2, m3)));
 }
 
@@ -68,7 +69,14 @@ HWY_INLINE float span_exp(F32 d, const Span& span, const float* row, float maxim
   const VF top = hn::Set(d, maximum);
   const size_t lanes = span.lanes;
   VF sum = hn::Zero(d);
-  for (size_t c = span.first(); c < span.end; c += lanes) {
+  for (size_t c = span.first(); c < span.end;) {
+    for (; span.whole(c); c += lanes) {
+      const VF p = exp_negative(d, hn::Sub(hn::LoadU(d, row + c), top));
+      sum = hn::Add(sum, p);
+      to.put(d, Whole(), p, c);
+    }
+    if (c >= span.end) break;
+    // Cut at one end or both: the first vector, the last, or the only one.
     const VF p = exp_negative(d, hn::Sub(load_span(d, span, row, c), top));
     sum = hn::Add(sum, p);
     if (c + lanes <= span.width) {
@@ -76,6 +84,7 @@ HWY_INLINE float span_exp(F32 d, const Span& span, const float* row, float maxim
     } else {
       to.put(d, Part{span.width - c}, p, c);
     }
+    c += lanes;
   }
   return sum_lanes(d, sum);
 }
@@ -152,12 +161,14 @@ HWY_EXPORT(softmax_bf16_target);
 void softmax_strip(int64_t rows, int64_t width, const int32_t* begin, const int32_t* end,
                    float* scores, float* running_max, float* running_sum,
                    float* correction) noexcept {
+  const ProfileScope scope({"softmax_strip", {rows, width}});
   HWY_DYNAMIC_DISPATCH(softmax_f32_target)
   (rows, width, begin, end, scores, running_max, running_sum, correction);
 }
 void softmax_strip(int64_t rows, int64_t width, const int32_t* begin, const int32_t* end,
                    float* scores, float* running_max, float* running_sum, float* correction,
                    BFloat16* probabilities) noexcept {
+  const ProfileScope scope({"softmax_strip", {rows, width}});
   HWY_DYNAMIC_DISPATCH(softmax_bf16_target)
   (rows, width, begin, end, scores, running_max, running_sum, correction, probabilities);
 }

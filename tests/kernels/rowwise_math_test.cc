@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "kernels/rowwise.h"
+#include "rowwise_operands.h"
 #include "targets.h"
 
 namespace longformer::kernels {
@@ -18,17 +18,12 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-bool slow_tests() {
-  const char* value = std::getenv("LONGFORMER_SLOW_TESTS");
-  return value != nullptr && std::string(value) == "1";
-}
-
-using Values = void (*)(int64_t, const float*, float*) noexcept;
+using Function = void (*)(int64_t, const float*, float*) noexcept;
 
 // Calls check(x, f(x)) for all finite floats with low <= x <= high whose bits are a multiple of the
 // stride.
 template <typename Check>
-void sweep(Values function, float low, float high, Check&& check) {
+void sweep(Function function, float low, float high, Check&& check) {
   const uint64_t stride = slow_tests() ? 1 : 8191;
   std::vector<float> x, y;
   const auto flush = [&] {
@@ -107,7 +102,7 @@ TEST(RowwiseMath, ErfAndTanhOfSpecialValues) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> x = {-kInfinity, kInfinity, nan, 0.0f, 1e-30f};
   for_each_target([&](const std::string&) {
-    for (const Values function : {erf_values, tanh_values}) {
+    for (const Function function : {erf_values, tanh_values}) {
       std::vector<float> y(x.size());
       function(static_cast<int64_t>(x.size()), x.data(), y.data());
       EXPECT_EQ(y[0], -1.0f);
@@ -139,6 +134,12 @@ double exact(Activation activation, double x) {
   return 0;
 }
 
+// In place.
+void activate(int64_t rows, int64_t cols, Activation activation, const Values& bias, Values& x) {
+  bias_activation(rows, cols, activation, dense_product(x.data(), cols), bias.data(),
+                  {.data = x.data(), .stride = cols});
+}
+
 constexpr Activation kActivations[] = {Activation::kGelu, Activation::kGeluTanh,
                                        Activation::kRelu, Activation::kSilu,
                                        Activation::kTanh, Activation::kQuickGelu};
@@ -154,7 +155,7 @@ TEST(RowwiseMath, ActivationsAreWithinTheirStatedErrors) {
       }
       std::vector<float> y = x;
       const std::vector<float> zeros(x.size());
-      bias_activation(1, static_cast<int64_t>(x.size()), activation, zeros.data(), y.data());
+      activate(1, static_cast<int64_t>(x.size()), activation, zeros, y);
       double near = 0, far = 0;
       for (size_t i = 0; i < x.size(); ++i) {
         const double error = std::abs(y[i] - exact(activation, x[i]));
@@ -183,7 +184,7 @@ TEST(RowwiseMath, ActivationsAddTheBiasAndKeepNan) {
         x[1 % x.size()] = std::numeric_limits<float>::quiet_NaN();
         x.resize(x.size() + 32, 77.0f);
         std::vector<float> y = x;
-        bias_activation(3, cols, activation, bias.data(), y.data());
+        activate(3, cols, activation, bias, y);
         for (int64_t i = 0; i < 3 * cols; ++i) {
           const float sum = x[i] + bias[i % cols];
           if (std::isnan(sum)) {
@@ -205,8 +206,8 @@ TEST(RowwiseMath, BitsDoNotDependOnTheColumn) {
       const std::vector<float> bias(67, 0.1f);
       for (float value = -9.0f; value < 9.0f; value += 0.37f) {
         std::vector<float> wide(67, value), one(1, value);
-        bias_activation(1, 67, activation, bias.data(), wide.data());
-        bias_activation(1, 1, activation, bias.data(), one.data());
+        activate(1, 67, activation, bias, wide);
+        activate(1, 1, activation, bias, one);
         for (const float element : wide) {
           ASSERT_EQ(std::bit_cast<uint32_t>(element), std::bit_cast<uint32_t>(one[0]));
         }

@@ -139,9 +139,14 @@ TEST(FeedForwardBlock, MatchesItsFormula) {
     weights.outer = {kernels::PackedMatrix::pack(w2.data(), width, inner),
                      random_values(engine, width, 0.3f)};
     weights.norm = random_norm(engine, width, 1e-5f);
-    feed_forward_block(weights, rows, a.data(), y.data(), middle.data(), outer.data());
-    feed_forward_block(weights, rows, in_place.data(), in_place.data(), middle.data(),
-                       outer.data());
+    const auto run = [&](const float* in, float* out) {
+      feed_forward_inner(weights, rows, {DType::kF32, in, nullptr, nullptr}, {0, inner},
+                         {DType::kF32, middle.data(), inner, nullptr, nullptr}, middle.data());
+      feed_forward_outer(weights, rows, {DType::kF32, middle.data(), nullptr, nullptr}, in, out,
+                         outer.data());
+    };
+    run(a.data(), y.data());
+    run(in_place.data(), in_place.data());
   });
   EXPECT_EQ(y, in_place);
   for (int64_t r = 0; r < rows; ++r) {
