@@ -14,6 +14,7 @@
 #include "kernels/rowwise.h"
 #include "models/encoder_batch.h"
 #include "models/family.h"
+#include "models/memory_need.h"
 #include "models/overrides.h"
 #include "models/weights.h"
 #include "nn/encoder_stack.h"
@@ -253,6 +254,10 @@ EncoderOutput Encoder::encode(const EncoderInput& input, const EncodeOptions& op
     return output;
   }
   const BatchContexts contexts(config, input, batch, *impl_->pool);
+  check_room(encode_need({impl_->weights.layers, contexts.contexts(), config.head_dim(),
+                          impl_->pool->threads(), options.hidden_states}),
+             impl_->workspace.planes.capacity(), std::to_string(batch.rows) + " tokens",
+             "give fewer at once, or read the text in windows (max_tokens)");
 
   output.last_hidden_state.resize(static_cast<size_t>(batch.rows * config.hidden_size));
   float* x = output.last_hidden_state.data();

@@ -8,6 +8,7 @@
 #include "base/thread_pool.h"
 #include "longformer/error.h"
 #include "models/check_tensors.h"
+#include "models/memory_need.h"
 #include "models/stored_weights.h"
 
 namespace longformer {
@@ -287,6 +288,10 @@ std::vector<std::string> linear_weights(const EncoderConfig& config) {
   return list.take_linear();
 }
 
+bool is_global_projection(const std::string& name) {
+  return name.find(std::string(kGlobal) + ".") != std::string::npos;
+}
+
 io::Resolution resolve_weights(const io::Checkpoint& checkpoint, const EncoderConfig& config) {
   io::Resolution resolution =
       io::resolve_names(checkpoint, expected_tensors(config), config.name_prefixes);
@@ -306,6 +311,10 @@ io::Resolution resolve_weights(const io::Checkpoint& checkpoint, const EncoderCo
 EncoderWeights load_weights(const io::Checkpoint& checkpoint, const EncoderConfig& config,
                             const LoadWeights& options, ThreadPool& pool) {
   const io::Resolution resolution = resolve_weights(checkpoint, config);
+  check_room(load_need(config, options.precision, pool.threads()), 0, "the weights",
+             options.precision.compute == Compute::kF32
+                 ? "--compute bf16 needs half of it, int8 a quarter"
+                 : "take a smaller model, or free memory");
   if (options.check_tensors) check_tensors(checkpoint, resolution, pool);
   const WeightReader reader(checkpoint, resolution, options.precision);
   EncoderWeights weights;

@@ -28,8 +28,11 @@ struct EncoderWeights {
 // that it is stored in int8, also the scales.
 std::vector<io::ExpectedTensor> expected_tensors(const EncoderConfig& config);
 
-// The matrices of linear layers among them: those that are packed, and stored in int8.
+// The matrices of linear layers among them: those that int8 files hold as int8.
 std::vector<std::string> linear_weights(const EncoderConfig& config);
+
+// Whether only global rows use the tensor: such matrices are not packed.
+bool is_global_projection(const std::string& name);
 
 // The checkpoint's names for them. Throws Error as io::resolve_names() does, and kInvalidFile where
 // the scales of an int8 matrix do not stand beside it.
