@@ -5,9 +5,10 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "attention/plan.h"
+#include "tensor/arena.h"
+#include "tensor/dtype.h"
 
 namespace longformer {
 
@@ -16,11 +17,20 @@ class ThreadPool;
 // Per-thread working memory of attention_tile; sized once, reused.
 class AttentionScratch {
  public:
-  void resize(const AttentionPlan& plan, int64_t head_dim);
-  float* data() noexcept;  // 64-byte aligned
+  // type: of the tiles, kF32 or kBF16.
+  void resize(const AttentionPlan& plan, int64_t head_dim, DType type);
+
+  struct Parts {
+    float* scores = nullptr;        // [kQueryRows][longest strip]
+    void* probabilities = nullptr;  // the same in bf16; only for bf16
+    float* out = nullptr;           // [kQueryRows][head_dim]
+    void* gathered = nullptr;       // keys, then values of global columns
+  };
+  const Parts& parts() const noexcept { return parts_; }
 
  private:
-  std::vector<float> data_;
+  Arena arena_;
+  Parts parts_;
 };
 
 // One tile of one head. T is float, or BFloat16 where kernels::supports(kBF16): then probabilities
@@ -44,9 +54,10 @@ struct GlobalInputs {
 // The whole pattern on token-major inputs [plan.rows][heads][head_dim], q already scaled; out
 // likewise, lse [rows][heads] or null. Global rows use `global` when
 // plan.pattern.global_projections, else q, k, v. Runs on `pool`. Throws kInvalidArgument when
-// head_dim is not in 1..kMaxHeadDim or projections of global rows are needed and not given.
+// head_dim is not in 1..kMaxHeadDim or projections of global rows are needed and not given. Under
+// type kBF16 q, k and v are rounded to bf16 for the tiles; global rows stay f32.
 void attention_forward(const AttentionPlan& plan, int64_t head_dim, const float* q, const float* k,
                        const float* v, const GlobalInputs& global, float* out, float* lse,
-                       ThreadPool& pool);
+                       ThreadPool& pool, DType type = DType::kF32);
 
 }  // namespace longformer

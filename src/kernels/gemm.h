@@ -3,8 +3,8 @@
 // Operands are dense and row-major. Each call runs on the calling thread alone and must come from a
 // ThreadPool thread. The bits of an output row depend on that row of the first operand and on the
 // second operand, never on how many rows there are, where the row stands, or which thread runs it
-// (tests/kernels/gemm_test.cc). Where the library's kernels do not give that, rows are computed in
-// multiples of row_quantum() with the tail padded in scratch.
+// (tests/kernels/gemm_rows_test.cc). Where the library's kernels do not give that, rows are
+// computed in multiples of row_quantum() with the tail padded in scratch.
 #pragma once
 
 #include <cstdint>
@@ -37,12 +37,20 @@ class PackedMatrix {
 
  private:
   friend struct LinearAccess;
+  struct Impl;
+  PackedMatrix(DType type, int64_t out_features, int64_t in_features,
+               std::shared_ptr<const Impl> impl);
   DType type_ = DType::kF32;
   int64_t out_features_ = 0;
   int64_t in_features_ = 0;
-  struct Impl;
   std::shared_ptr<const Impl> impl_;
 };
+
+// What pack() makes of f32 weights under kI8: values[out_features, in_features], each with the
+// scale of its channel. A channel with a value that is not finite: scale NaN, so that what comes of
+// it is NaN.
+void quantize_weights(const float* weight, int64_t out_features, int64_t in_features,
+                      int8_t* values, float* scales);
 
 // Whether products of this type run at speed here: kF32 always; kBF16 with AVX512-BF16, kI8 with
 // AVX512-VNNI, both within LONGFORMER_ISA. pack() and linear() refuse (kInternal) what is not.
@@ -56,7 +64,7 @@ struct Columns {
 // Ranges begin at multiples of this, and their counts are multiples of it or reach the end. A
 // column's bits do not depend on the range.
 inline constexpr int64_t kColumnQuantum = 64;
-// Whether column ranges are possible here (AVX-512); else only the whole.
+// Whether a range costs its share of the whole (AVX-512); elsewhere it costs as much as the whole.
 bool splits_columns();
 
 // sums[rows, columns.count] = x[rows, in] · Wᵀ[in, columns], dense: f32, or s32 under kI8 (four

@@ -24,8 +24,8 @@ std::string activation_names();  // all of them, for messages
 // Rows on their way into a product: x[rows, cols] in the type of `out`. kF32 copies (out.data may
 // be x), kBF16 rounds to nearest even, kU8 takes the nearest of 256 steps between the smallest and
 // the largest value of the row, 0 included: scale = (max - min) / 255 (1 where that is no normal
-// number, as for a row of zeros), zero in 0 … 255, so that 0 is exact. Not finite, or max - min not:
-// the row's scale is NaN, and so is what comes of it.
+// number, as for a row of zeros), zero in 0 … 255, so that 0 is exact. Not finite, or max - min
+// not: the row's scale is NaN, and so is what comes of it.
 void to_rows(int64_t rows, int64_t cols, const float* x, const RowsBuffer& out) noexcept;
 
 // out[r, c] = act(x[r, c] + bias[c]), converted as to_rows() does. For kU8 the sums of x are
@@ -67,6 +67,7 @@ struct HeadSplit {
   float scale = 1.0f;
   const uint8_t* keep = nullptr;         // [rows]; null: all
   const int32_t* destination = nullptr;  // [rows]
+  int64_t first_destination = 0;         // what row 0 of a plane is called in `destination`
   int64_t plane_rows = 0;
   // [rows, head_dim / 2] (head_dim even), or null: the angles by which channels c and
   // c + head_dim / 2 of a head are turned. With a, b = (x + bias) * scale of the two channels:
@@ -76,7 +77,8 @@ struct HeadSplit {
 };
 
 // For each row r and head h of split.heads, with o = (h - first_head) * head_dim:
-//   out[(h * plane_rows + destination[r]) * head_dim + c] = (x[r, o + c] + bias[o + c]) * scale,
+//   out[(h * plane_rows + destination[r] - first_destination) * head_dim + c] = (x[r, o + c] +
+//   bias[o + c]) * scale,
 // turned where there are angles, or zeros where keep[r] == 0. BFloat16: to nearest even.
 void split_heads(int64_t rows, const Products& x, const HeadSplit& split, float* out) noexcept;
 void split_heads(int64_t rows, const Products& x, const HeadSplit& split, BFloat16* out) noexcept;

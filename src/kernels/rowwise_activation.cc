@@ -12,6 +12,7 @@
 
 #include <type_traits>
 
+#include "base/profile.h"
 #include "kernels/rowwise.h"
 #include "kernels/rowwise_math-inl.h"
 #include "kernels/rowwise_rows-inl.h"
@@ -151,11 +152,13 @@ HWY_EXPORT(tanh_values_target);
 
 void bias_activation(int64_t rows, int64_t cols, Activation activation, const Products& x,
                      const float* bias, const RowsBuffer& out) noexcept {
+  const ProfileScope scope({"bias_activation", {rows, cols}});
   HWY_DYNAMIC_DISPATCH(bias_activation_target)(rows, cols, activation, x, bias, out);
 }
 void gated_activation(int64_t rows, int64_t cols, Activation activation, const Products& x,
                       const float* bias, const Products& gate, const float* gate_bias,
                       const RowsBuffer& out) noexcept {
+  const ProfileScope scope({"gated_activation", {rows, cols}});
   HWY_DYNAMIC_DISPATCH(gated_activation_target)
   (rows, cols, activation, x, bias, gate, gate_bias, out);
 }

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/profile.h"
 #include "kernels/rotary.h"
 #include "kernels/rowwise.h"
 #include "kernels/rowwise_rows-inl.h"
@@ -88,14 +89,19 @@ HWY_EXPORT(split_f32_target);
 HWY_EXPORT(split_bf16_target);
 
 void split_heads(int64_t rows, const Products& x, const HeadSplit& split, float* out) noexcept {
+  const ProfileScope scope(
+      {"split_heads", {rows, static_cast<int64_t>(split.heads.size()) * split.head_dim}});
   HWY_DYNAMIC_DISPATCH(split_f32_target)(rows, x, split, out);
 }
 void split_heads(int64_t rows, const Products& x, const HeadSplit& split, BFloat16* out) noexcept {
+  const ProfileScope scope(
+      {"split_heads", {rows, static_cast<int64_t>(split.heads.size()) * split.head_dim}});
   HWY_DYNAMIC_DISPATCH(split_bf16_target)(rows, x, split, out);
 }
 
 void rotary_angles(int64_t rows, int64_t half, const int64_t* positions, const float* frequencies,
                    float* cosines, float* sines) noexcept {
+  const ProfileScope scope({"rotary_angles", {rows, half}});
   for (int64_t r = 0; r < rows; ++r) {
     const float position = static_cast<float>(positions[r]);
     for (int64_t c = 0; c < half; ++c) {

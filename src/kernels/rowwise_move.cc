@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "base/profile.h"
 #include "kernels/rowwise.h"
 #include "kernels/rowwise_rows-inl.h"
 
@@ -120,20 +121,24 @@ HWY_EXPORT(add_scaled_target);
 HWY_EXPORT(dot_target);
 
 void to_rows(int64_t rows, int64_t cols, const float* x, const RowsBuffer& out) noexcept {
+  const ProfileScope scope({"to_rows", {rows, cols}});
   HWY_DYNAMIC_DISPATCH(to_rows_target)(rows, cols, x, out);
 }
 
 void bias_residual(int64_t rows, int64_t cols, const Products& x, const float* bias,
                    const float* residual, int64_t stride, float* y) noexcept {
+  const ProfileScope scope({"bias_residual", {rows, cols}});
   HWY_DYNAMIC_DISPATCH(bias_residual_target)(rows, cols, x, bias, residual, stride, y);
 }
 
 void scale_rows(int64_t rows, int64_t cols, const float* factors, float* x) noexcept {
+  const ProfileScope scope({"scale_rows", {rows, cols}});
   HWY_DYNAMIC_DISPATCH(scale_rows_target)(rows, cols, factors, x);
 }
 
 void normalize_rows(int64_t rows, int64_t cols, const float* x, const float* sums, int64_t y_stride,
                     float* y) noexcept {
+  const ProfileScope scope({"normalize_rows", {rows, cols}});
   HWY_DYNAMIC_DISPATCH(normalize_rows_target)(rows, cols, x, sums, y_stride, y);
 }
 

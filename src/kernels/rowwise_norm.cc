@@ -11,6 +11,7 @@
 
 #include <cmath>
 
+#include "base/profile.h"
 #include "kernels/rowwise.h"
 #include "kernels/rowwise_rows-inl.h"
 
@@ -115,18 +116,21 @@ HWY_EXPORT(embedding_layer_norm_target);
 
 void layer_norm(int64_t rows, int64_t cols, const float* x, const float* gamma, const float* beta,
                 float eps, float* y) noexcept {
+  const ProfileScope scope({"layer_norm", {rows, cols}});
   HWY_DYNAMIC_DISPATCH(layer_norm_target)(rows, cols, x, gamma, beta, eps, y);
 }
 
 void bias_residual_layer_norm(int64_t rows, int64_t cols, const Products& x, const float* bias,
                               const float* residual, const float* gamma, const float* beta,
                               float eps, float* y) noexcept {
+  const ProfileScope scope({"bias_residual_layer_norm", {rows, cols}});
   HWY_DYNAMIC_DISPATCH(bias_residual_layer_norm_target)
   (rows, cols, x, bias, residual, gamma, beta, eps, y);
 }
 
 void embedding_layer_norm(int64_t cols, const float* word, const float* position, const float* type,
                           const float* gamma, const float* beta, float eps, float* y) noexcept {
+  const ProfileScope scope({"embedding_layer_norm", {1, cols}});
   HWY_DYNAMIC_DISPATCH(embedding_layer_norm_target)
   (cols, word, position, type, gamma, beta, eps, y);
 }

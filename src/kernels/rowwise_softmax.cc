@@ -15,6 +15,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/profile.h"
 #include "kernels/rowwise.h"
 #include "kernels/rowwise_math-inl.h"
 #include "kernels/rowwise_rows-inl.h"
@@ -160,12 +161,14 @@ HWY_EXPORT(softmax_bf16_target);
 void softmax_strip(int64_t rows, int64_t width, const int32_t* begin, const int32_t* end,
                    float* scores, float* running_max, float* running_sum,
                    float* correction) noexcept {
+  const ProfileScope scope({"softmax_strip", {rows, width}});
   HWY_DYNAMIC_DISPATCH(softmax_f32_target)
   (rows, width, begin, end, scores, running_max, running_sum, correction);
 }
 void softmax_strip(int64_t rows, int64_t width, const int32_t* begin, const int32_t* end,
                    float* scores, float* running_max, float* running_sum, float* correction,
                    BFloat16* probabilities) noexcept {
+  const ProfileScope scope({"softmax_strip", {rows, width}});
   HWY_DYNAMIC_DISPATCH(softmax_bf16_target)
   (rows, width, begin, end, scores, running_max, running_sum, correction, probabilities);
 }

@@ -20,8 +20,10 @@ std::vector<float> pool_first_token(const Linear& dense, const float* x, int64_t
   if (rows == 0) return pooled;
   pool.run(1, [&](int64_t, int) {
     kernels::linear(first.data(), rows, dense.weight, pooled.data());
-    kernels::bias_activation(rows, outputs, kernels::Activation::kTanh, dense.bias.data(),
-                             pooled.data());
+    const kernels::Products products{.stride = outputs, .f32 = pooled.data()};
+    kernels::bias_activation(rows, outputs, kernels::Activation::kTanh, products,
+                             dense.bias.data(),
+                             {DType::kF32, pooled.data(), outputs, nullptr, nullptr});
   });
   return pooled;
 }

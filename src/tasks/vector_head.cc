@@ -135,7 +135,9 @@ void VectorHead::apply(std::span<const float> pooled, std::span<float> out) cons
     }
     multiply(step.weight, step.rows, step.cols, x.data(), y.data());
     if (step.after == After::kActivation) {
-      kernels::bias_activation(1, step.rows, step.activation, step.bias.data(), y.data());
+      const kernels::Products products{.stride = step.rows, .f32 = y.data()};
+      kernels::bias_activation(1, step.rows, step.activation, products, step.bias.data(),
+                               {DType::kF32, y.data(), step.rows, nullptr, nullptr});
     } else {
       kernels::add_scaled(step.rows, 1.0f, step.bias.data(), y.data());
     }
