@@ -10,7 +10,7 @@
 namespace longformer::cli {
 namespace {
 
-constexpr double kWidth = 920, kHeight = 420;
+constexpr double kWidth = 920, kHeight = 432;
 constexpr double kPanelWidth = 370, kPanelHeight = 270, kTop = 76;
 constexpr double kLeftPanel = 70, kRightPanel = 540;
 constexpr double kLegendTop = kHeight - 18;

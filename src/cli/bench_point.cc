@@ -23,7 +23,7 @@ namespace {
 constexpr int64_t kWarmUpTokens = 64;
 // Calls are repeated until they took this long together. A first call that takes longer than
 // kLongCall is its own measurement: what starts up in it is small beside it.
-constexpr double kMeasuredSeconds = 0.3;
+constexpr double kMeasuredSeconds = 0.2;
 constexpr double kLongCall = 1.0;
 constexpr uint64_t kProcessBytes = uint64_t{64} << 20;     // code, stacks, kernels
 constexpr uint64_t kReferenceBytes = uint64_t{600} << 20;  // PyTorch, without any tensor

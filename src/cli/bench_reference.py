@@ -23,7 +23,7 @@ except ImportError as error:
     print(error, file=sys.stderr)
     sys.exit(3)
 
-MEASURED_SECONDS = 0.3  # as in bench_point.cc
+MEASURED_SECONDS = 0.2  # as in bench_point.cc
 LONG_CALL = 1.0
 MASK = 0xFFFFFFFF
 
