@@ -3,7 +3,7 @@
 //   counted, correction = e^(running_max - new_max), running_sum = running_sum * correction + sum
 //   of p
 // Counted: begin <= column < end, score above -infinity. p below e^-87 is 0. A NaN score makes the
-// row's sum NaN, and so its output; other rows do not see it. Sums run lane by lane in column
+// row's sum NaN, and so its output; other rows do not see it. Sums run in a fixed
 // order, so the bits depend on begin, end, width and the scores alone. Cost: about 0.3 ns an
 // element with AVX-512, two passes over a row that lies in the first-level cache.
 #undef HWY_TARGET_INCLUDE
@@ -62,23 +62,27 @@ HWY_INLINE float span_max(F32 d, const Span& span, const float* row) {
   return max_lanes(d, hn::Max(hn::Max(m0, m1), hn::Max(m2, m3)));
 }
 
-// The vectors of the span become e^(score - maximum) in `to`; returns their sum.
+// The vectors of the span become e^(score - maximum) in `to`; returns their sum. Whole vectors go
+// in pairs, each with a sum of its own.
 template <class Sink>
 HWY_INLINE float span_exp(F32 d, const Span& span, const float* row, float maximum,
                           const Sink& to) {
   const VF top = hn::Set(d, maximum);
   const size_t lanes = span.lanes;
-  VF sum = hn::Zero(d);
+  VF sum0 = hn::Zero(d), sum1 = sum0;
   for (size_t c = span.first(); c < span.end;) {
-    for (; span.whole(c); c += lanes) {
-      const VF p = exp_negative(d, hn::Sub(hn::LoadU(d, row + c), top));
-      sum = hn::Add(sum, p);
-      to.put(d, Whole(), p, c);
+    for (; span.whole(c) && span.whole(c + lanes); c += 2 * lanes) {
+      const VF p0 = exp_negative(d, hn::Sub(hn::LoadU(d, row + c), top));
+      const VF p1 = exp_negative(d, hn::Sub(hn::LoadU(d, row + c + lanes), top));
+      sum0 = hn::Add(sum0, p0);
+      sum1 = hn::Add(sum1, p1);
+      to.put(d, Whole(), p0, c);
+      to.put(d, Whole(), p1, c + lanes);
     }
     if (c >= span.end) break;
-    // Cut at one end or both: the first vector, the last, or the only one.
+    // Cut at one end or both, or the last of an odd number.
     const VF p = exp_negative(d, hn::Sub(load_span(d, span, row, c), top));
-    sum = hn::Add(sum, p);
+    sum0 = hn::Add(sum0, p);
     if (c + lanes <= span.width) {
       to.put(d, Whole(), p, c);
     } else {
@@ -86,7 +90,7 @@ HWY_INLINE float span_exp(F32 d, const Span& span, const float* row, float maxim
     }
     c += lanes;
   }
-  return sum_lanes(d, sum);
+  return sum_lanes(d, hn::Add(sum0, sum1));
 }
 
 bool any_nan(const float* begin, const float* end) {
