@@ -186,6 +186,9 @@ std::unique_ptr<Sink> make_sink(const EmbedCommand& command, const tasks::TextMo
           {"prompt", model.document_prompt},
           {"normalized", model.normalized() ? "true" : "false"}};
       if (command.passages) metadata["context"] = command.context;
+      if (const std::string compute = compute_note(model.encoder.info()); !compute.empty()) {
+        metadata["compute"] = compute;
+      }
       return std::make_unique<SafetensorsSink>(command.output, std::move(metadata));
     }
     default:

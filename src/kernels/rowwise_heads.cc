@@ -55,7 +55,8 @@ HWY_INLINE void split_rows(int64_t rows, const Products& x, const HeadSplit& spl
       const auto from = products.row(r, split.bias);
       const bool kept = split.keep == nullptr || split.keep[r] != 0;
       for (const int32_t h : split.heads) {
-        T* to = out + (h * split.plane_rows + split.destination[r]) * head_dim;
+        const int64_t place = split.destination[r] - split.first_destination;
+        T* to = out + (h * split.plane_rows + place) * head_dim;
         const auto o = static_cast<size_t>((h - split.first_head) * head_dim);
         if (!kept) {
           std::fill(to, to + head_dim, T{});

@@ -36,8 +36,7 @@ class Stack {
     }
     prepared_ = &plan;
     by_columns_ = options_.way == LayerWay::kColumns ||
-                  (options_.way == LayerWay::kBest && kernels::splits_columns() &&
-                   plan.rows < kRowsOfAThread * pool_.threads());
+                  (options_.way == LayerWay::kBest && by_columns(plan.rows, pool_.threads()));
     workspace_.global.resize(plan, head_dim_, pool_.threads());
     if (by_columns_) {
       workspace_.columns.resize(layer, plan, head_dim_, pool_.threads());
@@ -166,6 +165,10 @@ class Stack {
 };
 
 }  // namespace
+
+bool by_columns(int64_t rows, int threads) {
+  return kernels::splits_columns() && rows < kRowsOfAThread * threads;
+}
 
 bool run_encoder(const std::vector<EncoderLayer>& layers, const std::vector<LayerContext>& contexts,
                  int64_t head_dim, float* x, EncoderWorkspace& workspace,

@@ -35,6 +35,9 @@ using LayerObserver = std::function<bool(int64_t layer, const float* x)>;
 // Which of the two ways a layer takes; the bits are the same. kBest: by the number of rows.
 enum class LayerWay { kBest, kTiles, kColumns };
 
+// Whether kBest cuts a layer over `rows` rows into columns.
+bool by_columns(int64_t rows, int threads);
+
 struct StackOptions {
   LayerWay way = LayerWay::kBest;
   // Increasing rows of the batch that the caller reads of the last layer's output; the others

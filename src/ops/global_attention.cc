@@ -96,9 +96,10 @@ void GlobalAttention::absorb_queries(const AttentionPlan& plan, const AttentionW
                 static_cast<size_t>(hidden_) * sizeof(float));
   }
   const int64_t head_rows = head * head_dim_;  // of the projections
+  std::vector<float> widened;
   std::vector<float> q(static_cast<size_t>(job.count * head_dim_));
   kernels::matmul_nt(job.count, head_dim_, hidden_, inputs.data(),
-                     weights.query_global.weight.data() + head_rows * hidden_, q.data());
+                     weights.query_global.weight.read(head_rows, head_dim_, widened), q.data());
   const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim_));
   for (int64_t i = 0; i < job.count; ++i) {
     for (int64_t c = 0; c < head_dim_; ++c) {
@@ -109,7 +110,7 @@ void GlobalAttention::absorb_queries(const AttentionPlan& plan, const AttentionW
   float* absorbed =
       absorbed_.data() + (job_index * heads_ * kJobQueries + head * job.count) * hidden_;
   kernels::matmul_nn(job.count, hidden_, head_dim_, q.data(),
-                     weights.key_global.weight.data() + head_rows * hidden_, absorbed);
+                     weights.key_global.weight.read(head_rows, head_dim_, widened), absorbed);
 }
 
 void GlobalAttention::block_partial(const AttentionPlan& plan, const float* x, const Job& job,
@@ -169,9 +170,10 @@ void GlobalAttention::merge(const AttentionPlan& plan, const AttentionWeights& w
     for (int64_t c = 0; c < hidden_; ++c) mean[i * hidden_ + c] /= total;
   }
   const int64_t head_rows = head * head_dim_;
+  std::vector<float> widened;
   std::vector<float> out(static_cast<size_t>(job.count * head_dim_));
   kernels::matmul_nt(job.count, head_dim_, hidden_, mean.data(),
-                     weights.value_global.weight.data() + head_rows * hidden_, out.data());
+                     weights.value_global.weight.read(head_rows, head_dim_, widened), out.data());
   for (int64_t i = 0; i < job.count; ++i) {
     float* to = context_.data() + (job.context_row + i) * hidden_ + head_rows;
     for (int64_t c = 0; c < head_dim_; ++c)

@@ -32,7 +32,8 @@ Tensor read_tensor(const io::Checkpoint& checkpoint, const std::string& name, co
 }
 
 void multiply(const Matrix& weight, int64_t rows, int64_t cols, const float* x, float* y) {
-  for (int64_t r = 0; r < rows; ++r) y[r] = kernels::dot(cols, weight.data() + r * cols, x);
+  std::vector<float> widened;
+  for (int64_t r = 0; r < rows; ++r) y[r] = kernels::dot(cols, weight.read(r, 1, widened), x);
 }
 
 // "torch.nn.modules.activation.Tanh" -> "Tanh"

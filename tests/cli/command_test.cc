@@ -146,6 +146,22 @@ TEST_F(Command, ForwardWritesTheNamesAndShapesOfTheReference) {
                                                   {"hidden_states.2", states}}));
 }
 
+TEST_F(Command, ForwardTimesEveryPassAndWritesTheSameOutput) {
+  write_inputs({integers("input_ids", {1, 3}, {5, 6, 7})});
+  ASSERT_EQ(run("forward --model model --inputs in --outputs once").code, 0);
+  const Outcome result = run("forward --model model --inputs in --outputs out --timing --repeat 4");
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(io::read_file(path("out"), 1 << 20), io::read_file(path("once"), 1 << 20));
+  const Json timing = json_lines(result.err).at(0);
+  std::vector<double> passes = timing.at("passes_s");
+  ASSERT_EQ(passes.size(), 4u);
+  std::sort(passes.begin(), passes.end());
+  EXPECT_GT(passes.front(), 0.0);
+  EXPECT_DOUBLE_EQ(timing.at("compute_s"), (passes[1] + passes[2]) / 2);
+  expect_refused("forward --model model --inputs in --outputs no --repeat 4", "--timing");
+  expect_refused("forward --model model --inputs in --outputs no --timing --repeat 0", "--repeat");
+}
+
 TEST_F(Command, ForwardRefusesBadTensorsAndWritesNothing) {
   const auto refused = [&](const std::vector<io::NamedTensor>& tensors, const std::string& says) {
     write_inputs(tensors);
