@@ -161,49 +161,67 @@ void EncoderStream::push(int64_t count, const float* x, const Sink& sink) {
 // that they complete, which are the next layer's new rows.
 void EncoderStream::advance(size_t index, int64_t added, const Sink& sink) {
   Layer& layer = layers_[index];
-  const Geometry& g = layer.geometry;
-  const AttentionPlan& plan = *layer.plan;
-  const LayerContext context{&plan, nullptr};
   const int64_t fresh = layer.have - layer.base;
   layer.have += added;
-  const int64_t slice_end = layer.base + plan.rows;
-  const bool reaches_end = slice_end == settings_.rows;
-  std::vector<uint8_t> blocks(plan.blocks.size(), 0);
-  int64_t end = layer.done;
-  for (size_t b = 0; b < blocks.size(); ++b) {
-    const int64_t block_end = layer.base + plan.blocks[b].end;
-    if (block_end <= layer.done) continue;
-    const int64_t seen = block_end + g.right;
-    if (layer.have < std::min(seen, settings_.rows)) break;
-    if (!reaches_end && seen + g.slack > slice_end) break;
-    blocks[b] = 1;
-    end = block_end;
-  }
-  const std::vector<RowTile> tiles =
-      end == layer.done ? std::vector<RowTile>() : make_row_tiles(plan, pool_.threads(), blocks);
-  int64_t rows = kTileRows;
-  int64_t query_rows = 0;
-  for (const RowTile& tile : tiles) {
-    rows = std::max(rows, tile.rows());
-    query_rows = std::max(query_rows, QueryPlanes::rows_needed(plan, &tile));
-  }
-  for (TileScratch& scratch : scratch_) {
-    scratch.resize(*layer.weights, plan, settings_.head_dim, rows, query_rows);
-  }
+  const LayerContext context{layer.plan, nullptr};
+  resize_scratch(layer, {});
   pool_.run((added + kTileRows - 1) / kTileRows, [&](int64_t i, int worker) {
     const int64_t begin = fresh + i * kTileRows;
     tile_keys_values(*layer.weights, context, settings_.head_dim, layer.x.data(),
                      {begin, std::min(begin + kTileRows, fresh + added)}, layer.planes,
                      scratch_[worker]);
   });
-  if (tiles.empty()) return;
+  while (complete(index, sink)) {
+  }
+}
 
+// Blocks behind the finished ones that can be computed: up to about step_rows_ rows.
+std::vector<uint8_t> EncoderStream::ready_blocks(const Layer& layer, int64_t& end) const {
+  const AttentionPlan& plan = *layer.plan;
+  const int64_t slice_end = layer.base + plan.rows;
+  const bool reaches_end = slice_end == settings_.rows;
+  std::vector<uint8_t> blocks(plan.blocks.size(), 0);
+  end = layer.done;
+  for (size_t b = 0; b < blocks.size() && end - layer.done < step_rows_; ++b) {
+    const int64_t block_end = layer.base + plan.blocks[b].end;
+    if (block_end <= layer.done) continue;
+    const int64_t seen = block_end + layer.geometry.right;
+    if (layer.have < std::min(seen, settings_.rows)) break;
+    if (!reaches_end && seen + layer.geometry.slack > slice_end) break;
+    blocks[b] = 1;
+    end = block_end;
+  }
+  return blocks;
+}
+
+void EncoderStream::resize_scratch(const Layer& layer, std::span<const RowTile> tiles) {
+  int64_t rows = kTileRows;
+  int64_t query_rows = 0;
+  for (const RowTile& tile : tiles) {
+    rows = std::max(rows, tile.rows());
+    query_rows = std::max(query_rows, QueryPlanes::rows_needed(*layer.plan, &tile));
+  }
+  for (TileScratch& scratch : scratch_) {
+    scratch.resize(*layer.weights, *layer.plan, settings_.head_dim, rows, query_rows);
+  }
+}
+
+// Computes output rows and hands them on; false where none can be computed.
+bool EncoderStream::complete(size_t index, const Sink& sink) {
+  Layer& layer = layers_[index];
+  int64_t end = 0;
+  const std::vector<uint8_t> blocks = ready_blocks(layer, end);
   const int64_t first = layer.done;
+  if (end == first) return false;
+  const std::vector<RowTile> tiles = make_row_tiles(*layer.plan, pool_.threads(), blocks);
+  resize_scratch(layer, tiles);
+
   const bool last = index + 1 == layers_.size();
   if (!last) make_room(index + 1, end - first);
   if (last) out_.resize(static_cast<size_t>((end - first) * hidden_));
   Layer* next = last ? nullptr : &layers_[index + 1];
   float* y = last ? out_.data() : next->x.data() + (next->have - next->base) * hidden_;
+  const LayerContext context{layer.plan, nullptr};
   pool_.run(static_cast<int64_t>(tiles.size()), [&](int64_t t, int worker) {
     TileScratch& scratch = scratch_[worker];
     const RowTile& tile = tiles[t];
@@ -219,6 +237,7 @@ void EncoderStream::advance(size_t index, int64_t added, const Sink& sink) {
   } else {
     advance(index + 1, end - first, sink);
   }
+  return true;
 }
 
 }  // namespace longformer

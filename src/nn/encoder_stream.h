@@ -57,6 +57,9 @@ class EncoderStream {
   void make_room(size_t layer, int64_t count);
   void move_slice(Layer& layer, int64_t base, const AttentionPlan* plan);
   void advance(size_t layer, int64_t added, const Sink& sink);
+  bool complete(size_t layer, const Sink& sink);
+  std::vector<uint8_t> ready_blocks(const Layer& layer, int64_t& end) const;
+  void resize_scratch(const Layer& layer, std::span<const RowTile> tiles);
 
   const StreamSettings settings_;
   ThreadPool& pool_;
