@@ -3,9 +3,10 @@
 //   counted, correction = e^(running_max - new_max), running_sum = running_sum * correction + sum
 //   of p
 // Counted: begin <= column < end, score above -infinity. p below e^-87 is 0. A NaN score makes the
-// row's sum NaN, and so its output; other rows do not see it. Sums run in a fixed
-// order, so the bits depend on begin, end, width and the scores alone. Cost: about 0.3 ns an
-// element with AVX-512, two passes over a row that lies in the first-level cache.
+// row's sum NaN, and so its output; other rows do not see it. The order of the sums is fixed by
+// begin, end and width, so the bits depend on those and the scores alone. Cost: about 0.16 ns an
+// element with AVX-512, 0.06 more into bf16; two passes over a row that lies in the first-level
+// cache, three into bf16.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/rowwise_softmax.cc"
 #include <hwy/foreach_target.h>

@@ -182,7 +182,9 @@ TEST(RowwiseMath, GeluIsWithinItsStatedErrorsEverywhere) {
       }
     });
     EXPECT_LE(positive, 3e-7);
-    EXPECT_LE(negative, 7e-8);
+    // Targets without fused multiply-add round the products of the polynomials too.
+    const bool fused = target.starts_with("AVX");
+    EXPECT_LE(negative, fused ? 7e-8 : 8e-8);
     EXPECT_LE(relative, 1.6e-7);
     ::testing::Test::RecordProperty("gelu_" + target, std::to_string(positive * 1e9) + "e-9, " +
                                                           std::to_string(negative * 1e9) + "e-9, " +
