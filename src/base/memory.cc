@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <fstream>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -25,13 +26,13 @@ std::optional<uint64_t> number(std::string_view text) {
   return value;
 }
 
-// The number behind `key` in lines of "KEY VALUE".
+// The number behind `key` in lines of "KEY VALUE …".
 std::optional<uint64_t> field(const std::string& text, std::string_view key) {
-  std::istringstream in(text);
-  std::string word, value;
-  while (in >> word >> value) {
-    if (word == key) return number(value);
-    in.ignore(1 << 16, '\n');
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string word, value;
+    if (words >> word >> value && word == key) return number(value);
   }
   return std::nullopt;
 }
@@ -62,7 +63,23 @@ std::optional<uint64_t> address_room(const fs::path& root) {
   return minus(limit.rlim_cur, pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)));
 }
 
+// Of a line "NAME: NUMBER kB".
+uint64_t status_bytes(std::string_view name) {
+  return field(read_text("/proc/self/status"), name).value_or(0) * 1024;
+}
+
 }  // namespace
+
+uint64_t resident_bytes() { return status_bytes("VmRSS:"); }
+
+uint64_t peak_resident_bytes() { return status_bytes("VmHWM:"); }
+
+bool reset_peak_resident() {
+  std::ofstream out("/proc/self/clear_refs");
+  out << "5";
+  out.close();
+  return out.good();
+}
 
 MemoryRoom memory_room(const fs::path& root) {
   MemoryRoom room;

@@ -1,4 +1,4 @@
-// How much memory this process may still take.
+// Memory of this process, and how much more it may take.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,13 @@ struct MemoryRoom {
 // its limit minus its use without pages of files, and the limit of the address space minus what is
 // mapped. `root` stands before /proc and /sys, for tests. Costs about 0.1 ms.
 MemoryRoom memory_room(const std::filesystem::path& root = "/");
+
+// Resident memory of this process in bytes: now, and at its highest. 0 where the system does not
+// tell.
+uint64_t resident_bytes();
+uint64_t peak_resident_bytes();
+// Lets the peak begin again at what is resident now. False where that is not allowed.
+bool reset_peak_resident();
 
 // "3.2 GB", "41 MB"
 std::string memory_text(uint64_t bytes);

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "base/memory.h"
 #include "cli/command.h"
 #include "cli/load_options.h"
 #include "io/checkpoint/safetensors.h"
@@ -154,18 +154,6 @@ std::map<std::string, std::string> metadata_of(const EncoderInfo& info) {
   return metadata;
 }
 
-// Resident memory in bytes: now ("VmRSS:") or at its highest ("VmHWM:"). 0 where the system does
-// not tell.
-int64_t resident_bytes(const std::string& field) {
-  std::ifstream status("/proc/self/status");
-  std::string word;
-  while (status >> word) {
-    int64_t kilobytes = 0;
-    if (word == field && status >> kilobytes) return kilobytes * 1024;
-  }
-  return 0;
-}
-
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
@@ -187,7 +175,7 @@ int run_forward(const ForwardOptions& options) {
   report_overrides(encoder.info());
   check_class(options, directory, encoder.info());
   const double load_seconds = seconds_since(start);
-  const int64_t rss_loaded = resident_bytes("VmRSS:");
+  const uint64_t rss_loaded = resident_bytes();
   EncoderOutput out;
   std::vector<double> passes;
   for (int pass = 0; pass < options.repeat; ++pass) {
@@ -196,7 +184,7 @@ int run_forward(const ForwardOptions& options) {
     out = encoder.encode(in.input, {.hidden_states = options.hidden_states});
     passes.push_back(seconds_since(begin));
   }
-  const int64_t rss_peak = resident_bytes("VmHWM:");
+  const uint64_t rss_peak = peak_resident_bytes();
   io::write_safetensors(options.outputs, named_outputs(in, encoder.info(), out),
                         metadata_of(encoder.info()));
   if (options.timing) {

@@ -107,13 +107,14 @@ void normalize_rows(int64_t rows, int64_t cols, const float* x, const float* sum
 void add_scaled(int64_t cols, float a, const float* x, float* y) noexcept;
 float dot(int64_t cols, const float* x, const float* y) noexcept;
 
-// Elementwise exp, erf and tanh as the kernels above compute them, for tests. n elements.
+// Elementwise exp and tanh as the kernels above compute them, for tests. n elements.
 void exp_values(int64_t n, const float* x, float* y) noexcept;
-void erf_values(int64_t n, const float* x, float* y) noexcept;
 void tanh_values(int64_t n, const float* x, float* y) noexcept;
 
-std::vector<std::string>
-supported_targets();  // e.g. {"AVX3_ZEN4", "AVX2", "SSE4"}; the first is used
+// SIMD targets within the limit, e.g. {"AVX3_ZEN4", "AVX2", "SSE4"}; the first is used. Not while
+// kernels run.
+std::vector<std::string> supported_targets();
+std::string current_target();  // the one that a kernel called now would run on
 // Limits the SIMD targets of this process to `name` or slower; unknown names are refused with
 // false. A later call replaces the limit. Not while kernels run.
 bool limit_target(std::string_view name);

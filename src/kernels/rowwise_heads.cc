@@ -22,20 +22,20 @@ HWY_BEFORE_NAMESPACE();
 namespace longformer::kernels {
 namespace HWY_NAMESPACE {
 
-// `head_dim` columns of a row from column o on.
+// `head_dim` columns of a row from column o on. By value: what is captured by reference is read
+// again from memory after each store.
 template <class Row, class Sink>
-HWY_INLINE void copy_head(F32 d, size_t head_dim, const Row& from, size_t o, VF factor,
-                          const Sink& to) {
-  for_columns(d, head_dim, [&](auto access, size_t c) {
+HWY_INLINE void copy_head(F32 d, size_t head_dim, Row from, size_t o, VF factor, Sink to) {
+  for_columns(d, head_dim, [=](auto access, size_t c) {
     to.put(d, access, hn::Mul(from.biased(d, access, o + c), factor), c);
   });
 }
 
 template <class Row, class Sink>
-HWY_INLINE void turn_head(F32 d, size_t head_dim, const Row& from, size_t o, VF factor,
-                          const float* cosines, const float* sines, const Sink& to) {
+HWY_INLINE void turn_head(F32 d, size_t head_dim, Row from, size_t o, VF factor,
+                          const float* cosines, const float* sines, Sink to) {
   const size_t half = head_dim / 2;
-  for_columns(d, half, [&](auto access, size_t c) {
+  for_columns(d, half, [=](auto access, size_t c) {
     const VF a = hn::Mul(from.biased(d, access, o + c), factor);
     const VF b = hn::Mul(from.biased(d, access, o + half + c), factor);
     const VF cosine = access.load(d, cosines + c), sine = access.load(d, sines + c);

@@ -75,6 +75,19 @@ HWY_INLINE void for_columns(F32 d, size_t cols, const Body& body) {
   if (c < cols) body(Part{cols - c}, c);
 }
 
+// The smaller of x and the limit, the larger; NaN stays. x86 returns the second operand where one
+// is NaN, other vector targets NaN, but the scalar one the number.
+HWY_INLINE VF at_most(F32 d, float limit, VF x) {
+  const VF top = hn::Set(d, limit);
+  if constexpr (HWY_TARGET == HWY_SCALAR) return hn::IfThenElse(hn::Gt(x, top), top, x);
+  return hn::Min(top, x);
+}
+HWY_INLINE VF at_least(F32 d, float limit, VF x) {
+  const VF bottom = hn::Set(d, limit);
+  if constexpr (HWY_TARGET == HWY_SCALAR) return hn::IfThenElse(hn::Lt(x, bottom), bottom, x);
+  return hn::Max(bottom, x);
+}
+
 HWY_INLINE float sum_lanes(F32 d, VF v) { return hn::GetLane(hn::SumOfLanes(d, v)); }
 template <class D>
 HWY_INLINE hn::TFromD<D> max_lanes(D d, hn::Vec<D> v) {

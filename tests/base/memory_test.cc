@@ -1,9 +1,11 @@
 #include "base/memory.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -92,6 +94,25 @@ TEST_F(MemoryRoomTest, AddressSpace) {
 TEST(MemoryText, Units) {
   EXPECT_EQ(memory_text(41'400'000), "41 MB");
   EXPECT_EQ(memory_text(3'210'000'000), "3.2 GB");
+}
+
+TEST(ResidentMemory, FollowsWhatIsTouched) {
+  constexpr size_t kBytes = 64u << 20;
+  reset_peak_resident();
+  const uint64_t before = resident_bytes();
+  ASSERT_GT(before, 0u);
+  // Pages of the system, which go back at once; a heap may keep them.
+  void* const block =
+      mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(block, MAP_FAILED);
+  std::memset(block, 1, kBytes);
+  EXPECT_GE(resident_bytes(), before + kBytes / 2);
+  munmap(block, kBytes);
+  EXPECT_LT(resident_bytes(), before + kBytes / 2);
+  EXPECT_GE(peak_resident_bytes(), before + kBytes / 2);
+  if (reset_peak_resident()) {
+    EXPECT_LT(peak_resident_bytes(), before + kBytes / 2);
+  }
 }
 
 }  // namespace

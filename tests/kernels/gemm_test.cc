@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <thread>
 
+#include "base/profile.h"
 #include "kernels/gemm_operands.h"
 #include "kernels/isa.h"
 #include "kernels/products.h"
@@ -247,6 +249,31 @@ TEST(Gemm, StandardShapesRunAsBlockedKernels) {
         }
       }
     }
+  }
+}
+
+TEST(Gemm, ProfileNamesShapeTypeAndImplementation) {
+  const std::vector<float> weight(70 * 20, 1.0f), x(3 * 20, 1.0f);
+  std::vector<float> y(3 * 70);
+  take_profile();
+  set_profiling(true);
+  const PackedMatrix packed = PackedMatrix::pack(weight.data(), 70, 20);
+  for (int i = 0; i < 4; ++i) linear(x.data(), 3, packed, y.data());
+  matmul_nt(2, 5, 4, x.data(), weight.data(), y.data());
+  matmul_nn(2, 5, 4, x.data(), weight.data(), y.data());
+  matmul_nn(2, 5, 4, x.data(), weight.data(), y.data(), Accumulate::kYes);
+  set_profiling(false);
+  std::map<std::string, ProfileLine> lines;
+  for (const ProfileLine& line : take_profile()) lines[line.operation] = line;
+  EXPECT_EQ(lines["pack weights"].shape, "70 x 20 f32");
+  EXPECT_EQ(lines["linear"].shape, "3 x 70 x 20 f32");
+  EXPECT_EQ(lines["linear"].implementation, linear_implementation(3, 70, 20));
+  EXPECT_EQ(lines["linear"].calls, 4u);
+  EXPECT_EQ(lines["linear"].flop, 4 * 2.0 * 3 * 70 * 20);
+  for (const char* operation : {"matmul_nt", "matmul_nn", "matmul_nn +="}) {
+    EXPECT_EQ(lines[operation].shape, "2 x 5 x 4 f32") << operation;
+    EXPECT_EQ(lines[operation].flop, 2.0 * 2 * 5 * 4) << operation;
+    EXPECT_GT(lines[operation].seconds, 0.0) << operation;
   }
 }
 
