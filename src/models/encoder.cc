@@ -212,6 +212,10 @@ void Encoder::Impl::stream(const EncoderInput& input, const EncoderBatch& batch,
   for (size_t s = 0; s < input.lengths.size(); ++s) {
     const int64_t begin = batch.first_rows[s];
     settings.rows = input.lengths[s];
+    check_room(
+        static_cast<uint64_t>(EncoderStream::bytes_for(weights.layers, settings, pool->threads())),
+        0, "a stream of " + std::to_string(settings.rows) + " tokens needs",
+        "load the model with a smaller attention_window, or fewer threads");
     EncoderStream stream(weights.layers, settings, *pool);
     std::vector<float> x(static_cast<size_t>(stream.step_rows() * config.hidden_size));
     const auto sink = [&](int64_t first, std::span<const float> states) {
@@ -256,7 +260,7 @@ EncoderOutput Encoder::encode(const EncoderInput& input, const EncodeOptions& op
   const BatchContexts contexts(config, input, batch, *impl_->pool);
   check_room(encode_need({impl_->weights.layers, contexts.contexts(), config.head_dim(),
                           impl_->pool->threads(), options.hidden_states}),
-             impl_->workspace.planes.capacity(), std::to_string(batch.rows) + " tokens",
+             impl_->workspace.planes.capacity(), std::to_string(batch.rows) + " tokens need",
              "give fewer at once, or read the text in windows (max_tokens)");
 
   output.last_hidden_state.resize(static_cast<size_t>(batch.rows * config.hidden_size));

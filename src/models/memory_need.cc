@@ -101,7 +101,7 @@ void check_room(uint64_t needed, uint64_t held, const std::string& what, const s
   if (more < kAlwaysThere) return;
   const MemoryRoom room = memory_room(root);
   if (more <= room.bytes) return;
-  throw Error(ErrorCode::kInvalidArgument, what + " need about " + memory_text(needed) +
+  throw Error(ErrorCode::kInvalidArgument, what + " about " + memory_text(needed) +
                                                " of memory, and " +
                                                memory_text(room.bytes + std::min(held, needed)) +
                                                " are available (" + room.limit + "): " + advice);

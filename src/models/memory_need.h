@@ -29,7 +29,7 @@ uint64_t encode_need(const EncodeNeed& batch);
 
 // Throws kInvalidArgument where `needed` bytes are more than there are (memory_room(root)), saying
 // both. `held` bytes are there already and serve again. Below 64 MB nothing is asked. what: "12 000
-// tokens", with the verb "need"; advice: what to do.
+// tokens need"; advice: what to do.
 void check_room(uint64_t needed, uint64_t held, const std::string& what, const std::string& advice,
                 const std::filesystem::path& root = "/");
 

@@ -311,7 +311,7 @@ io::Resolution resolve_weights(const io::Checkpoint& checkpoint, const EncoderCo
 EncoderWeights load_weights(const io::Checkpoint& checkpoint, const EncoderConfig& config,
                             const LoadWeights& options, ThreadPool& pool) {
   const io::Resolution resolution = resolve_weights(checkpoint, config);
-  check_room(load_need(config, options.precision, pool.threads()), 0, "the weights",
+  check_room(load_need(config, options.precision, pool.threads()), 0, "the weights need",
              options.precision.compute == Compute::kF32
                  ? "--compute bf16 needs half of it, int8 a quarter"
                  : "take a smaller model, or free memory");

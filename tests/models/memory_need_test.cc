@@ -136,14 +136,14 @@ TEST_F(MemoryNeed, SaysHowMuchIsNeededAndHowMuchIsThere) {
               "MemAvailable: " + std::to_string(kilobytes) + " kB\n");
   };
   room(200'000);
-  check_room(200'000'000, 0, "5 tokens", "fewer", directory_.path());
-  check_room(300'000'000, 150'000'000, "5 tokens", "fewer", directory_.path());
+  check_room(200'000'000, 0, "5 tokens need", "fewer", directory_.path());
+  check_room(300'000'000, 150'000'000, "5 tokens need", "fewer", directory_.path());
   test::expect_error(
       ErrorCode::kInvalidArgument,
       {"5 tokens need about 300 MB", "205 MB are available", "memory of this machine", "fewer"},
-      [&] { check_room(300'000'000, 0, "5 tokens", "fewer", directory_.path()); });
+      [&] { check_room(300'000'000, 0, "5 tokens need", "fewer", directory_.path()); });
   room(1);
-  check_room(60'000'000, 0, "5 tokens", "fewer", directory_.path());  // never asked
+  check_room(60'000'000, 0, "5 tokens need", "fewer", directory_.path());  // never asked
 }
 
 // A batch that no machine holds is refused before anything is allocated for it.
