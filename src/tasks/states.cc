@@ -56,6 +56,11 @@ class Batch {
   void add(const Sequence& sequence, const TokenizedText& text) {
     const int64_t first = tokens();
     const Window& window = sequence.window;
+    // Exactly what a long text takes, instead of growing into twice as much.
+    if (empty()) {
+      const int64_t all = window.size() + frame_tokens(model_, text);
+      input_.input_ids.reserve(static_cast<size_t>(std::max(all, kBatchTokens)));
+    }
     Member member{&sequence, &text, {}};
     int64_t row = first;
     const auto part = [&](StateRun::Part kind, std::span<const int64_t> ids) {
