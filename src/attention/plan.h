@@ -43,7 +43,7 @@ struct QueryTile {
   int64_t first_row = 0;  // row of the concatenated batch; query r is row first_row + r * step
   int32_t step = 1;       // the group's dilation
   int32_t rows = 0;
-  int32_t position = 0;  // key row of the first query; query r sits at position + r
+  int32_t position = 0;   // key row of the first query; query r sits at position + r
   int64_t query_row = 0;  // of the first query; query r stands at query_row + r
   // Query r counts key row k of a range when max(limit_begin, position + r - left) <= k <
   // min(limit_end, position + r + right + 1) and k is not excluded. (A full window has left = right

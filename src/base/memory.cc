@@ -101,8 +101,10 @@ std::string memory_text(uint64_t bytes) {
   char text[32];
   if (megabytes < 1000) {
     std::snprintf(text, sizeof text, "%.0f MB", megabytes);
-  } else {
+  } else if (megabytes < 1e6) {
     std::snprintf(text, sizeof text, "%.1f GB", megabytes / 1000);
+  } else {
+    std::snprintf(text, sizeof text, "%.1f TB", megabytes / 1e6);
   }
   return text;
 }

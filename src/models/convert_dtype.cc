@@ -81,6 +81,7 @@ std::map<std::string, DType> int8_types(const io::Checkpoint& checkpoint,
     if (name != nullptr) types[sources.at(std::string(name) + ".weight")] = DType::kBF16;
   }
   for (const std::string& name : linear_weights(config)) types[sources.at(name)] = DType::kI8;
+  for (const std::string& name : outer_weights(config)) types[sources.at(name)] = DType::kBF16;
   return types;
 }
 

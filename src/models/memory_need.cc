@@ -1,7 +1,7 @@
 #include "models/memory_need.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "attention/align.h"
 #include "base/memory.h"
@@ -65,17 +65,19 @@ uint64_t global_need(const AttentionPlan& plan, int64_t head_dim) {
 }  // namespace
 
 uint64_t load_need(const EncoderConfig& config, const Precision& precision, int threads) {
-  const std::vector<std::string> names = linear_weights(config);
-  const std::set<std::string> linear(names.begin(), names.end());
+  std::map<std::string, DType> types;
+  for (const std::string& name : linear_weights(config)) types[name] = precision.linear.multiplied;
+  for (const std::string& name : outer_weights(config)) types[name] = precision.outer.multiplied;
   uint64_t packed = 0;
   uint64_t largest = 0;
   for (const io::ExpectedTensor& tensor : expected_tensors(config)) {
-    if (!linear.contains(tensor.name) || is_global_projection(tensor.name)) continue;
+    const auto type = types.find(tensor.name);
+    if (type == types.end() || is_global_projection(tensor.name)) continue;
     const auto count = static_cast<uint64_t>(element_count(tensor.shape));
-    packed += count * dtype_size(precision.linear);
+    packed += count * dtype_size(type->second);
     largest = std::max(largest, count);
   }
-  const bool converts = config.int8_weights || precision.rounded != DType::kF32;
+  const bool converts = config.int8_weights || precision.linear.rounded != DType::kF32;
   return packed + (converts ? static_cast<uint64_t>(threads) * largest * sizeof(float) : 0);
 }
 

@@ -12,19 +12,27 @@ struct Row {
   Precision precision;
 };
 
+constexpr WeightTypes kWhole = {DType::kF32, DType::kF32};
+constexpr WeightTypes kBf16 = {DType::kBF16, DType::kBF16};
+constexpr WeightTypes kBf16Widened = {DType::kBF16, DType::kF32};
+constexpr WeightTypes kInt8 = {DType::kI8, DType::kI8};
+constexpr WeightTypes kInt8Widened = {DType::kI8, DType::kF32};
+
 constexpr Row kRows[] = {
-    {Compute::kF32, {}, {Compute::kF32, DType::kF32, DType::kF32, "f32"}},
-    {Compute::kBf16, {.bf16 = true}, {Compute::kBf16, DType::kBF16, DType::kBF16, "bf16"}},
+    {Compute::kF32, {}, {Compute::kF32, kWhole, kWhole, "f32"}},
+    {Compute::kBf16, {.bf16 = true}, {Compute::kBf16, kBf16, kBf16, "bf16"}},
     {Compute::kBf16,
      {},
-     {Compute::kBf16, DType::kBF16, DType::kF32, "f32, weights rounded to bf16"}},
+     {Compute::kBf16, kBf16Widened, kBf16Widened, "f32, weights rounded to bf16"}},
     {Compute::kInt8,
      {.bf16 = true, .int8 = true},
-     {Compute::kInt8, DType::kI8, DType::kI8, "int8 products, bf16 attention"}},
+     {Compute::kInt8, kInt8, kBf16, "int8 products, bf16 attention"}},
     {Compute::kInt8,
      {.int8 = true},
-     {Compute::kInt8, DType::kI8, DType::kI8, "int8 products, f32 attention"}},
-    {Compute::kInt8, {}, {Compute::kInt8, DType::kI8, DType::kF32, "f32, weights rounded to int8"}},
+     {Compute::kInt8, kInt8, kBf16Widened, "int8 products, f32 attention"}},
+    {Compute::kInt8,
+     {},
+     {Compute::kInt8, kInt8Widened, kBf16Widened, "f32, weights rounded to int8"}},
 };
 
 struct Name {

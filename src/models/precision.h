@@ -11,10 +11,19 @@
 
 namespace longformer {
 
+// Of the weights of a linear layer.
+struct WeightTypes {
+  DType rounded = DType::kF32;     // what they are rounded to: kF32 (not at all), kBF16, kI8
+  DType multiplied = DType::kF32;  // what is packed: `rounded`, or kF32 after it
+  bool operator==(const WeightTypes&) const = default;
+};
+
 struct Precision {
   Compute compute = Compute::kF32;  // what was asked, never kStored
-  DType rounded = DType::kF32;      // what weights are rounded to: kF32 (not at all), kBF16, kI8
-  DType linear = DType::kF32;       // what linear layers multiply: `rounded`, or kF32 after it
+  WeightTypes linear;
+  // The second matrix of the feed-forward half, which reads activations: rounding those to 8 bits
+  // costs half of all that int8 loses, so under int8 it stays bf16.
+  WeightTypes outer;
   // EncoderInfo::computed. The attention follows from it: plane_type() of ops/attention_block.h.
   std::string_view computed = "f32";
 };

@@ -62,19 +62,14 @@ class WeightReader {
     return read_int8_matrix(checkpoint_, sources_.at(name), scales->second);
   }
 
-  Linear linear(const std::string& name) const { return std::move(linears<1>(name)[0]); }
-
-  // A matrix of as many equal parts, one above the other. A bias that the model does not have is 0.
-  template <int64_t parts>
-  std::array<Linear, parts> linears(const std::string& name) const {
-    const Matrix whole = matrix(name + ".weight");
-    const int64_t rows = whole.rows() / parts;
-    std::array<Linear, parts> result;
-    for (int64_t part = 0; part < parts; ++part) {
-      result[part] = {pack(whole, part * rows, rows), bias(name, part * rows, rows)};
-    }
-    whole.tensor().release_pages();
-    return result;
+  Linear linear(const std::string& name) const {
+    return std::move(linears<1>(name, precision_.linear)[0]);
+  }
+  Linear outer(const std::string& name) const {
+    return std::move(linears<1>(name, precision_.outer)[0]);
+  }
+  std::array<Linear, 3> fused(const std::string& name) const {
+    return linears<3>(name, precision_.linear);
   }
 
   GlobalProjection global_projection(const std::string& name) const {
@@ -88,20 +83,34 @@ class WeightReader {
   }
 
  private:
-  kernels::PackedMatrix pack(const Matrix& matrix, int64_t first, int64_t rows) const {
+  // A matrix of as many equal parts, one above the other. A bias that the model does not have is 0.
+  template <int64_t parts>
+  std::array<Linear, parts> linears(const std::string& name, const WeightTypes& types) const {
+    const Matrix whole = matrix(name + ".weight");
+    const int64_t rows = whole.rows() / parts;
+    std::array<Linear, parts> result;
+    for (int64_t part = 0; part < parts; ++part) {
+      result[part] = {pack(whole, part * rows, rows, types), bias(name, part * rows, rows)};
+    }
+    whole.tensor().release_pages();
+    return result;
+  }
+
+  static kernels::PackedMatrix pack(const Matrix& matrix, int64_t first, int64_t rows,
+                                    const WeightTypes& types) {
     const int64_t cols = matrix.cols();
     // Sums over more features would not fit into 32 bits.
-    const bool too_wide = precision_.linear == DType::kI8 && cols > kernels::kMaxInt8Features;
-    const DType type = too_wide ? DType::kF32 : precision_.linear;
+    const bool too_wide = types.multiplied == DType::kI8 && cols > kernels::kMaxInt8Features;
+    const DType type = too_wide ? DType::kF32 : types.multiplied;
     if (matrix.type() == DType::kI8 && type == DType::kI8) {
       return kernels::PackedMatrix::pack(matrix.int8_row(first), matrix.scales().data() + first,
                                          rows, cols);
     }
     std::vector<float> buffer;
     const float* const values = matrix.read(first, rows, buffer);
-    const bool round = precision_.rounded != type && precision_.rounded != matrix.type();
+    const bool round = types.rounded != type && types.rounded != matrix.type();
     if (!round) return kernels::PackedMatrix::pack(values, rows, cols, type);
-    return kernels::PackedMatrix::pack(rounded(values, rows, cols, precision_.rounded).data(), rows,
+    return kernels::PackedMatrix::pack(rounded(values, rows, cols, types.rounded).data(), rows,
                                        cols, type);
   }
 
@@ -122,7 +131,7 @@ AttentionWeights read_attention(const WeightReader& reader, const EncoderConfig&
   const std::string prefix = layer_prefix(config, index);
   AttentionWeights attention;
   if (names.fused != nullptr) {
-    auto [query, key, value] = reader.linears<3>(prefix + names.fused);
+    auto [query, key, value] = reader.fused(prefix + names.fused);
     attention.query = std::move(query);
     attention.key = std::move(key);
     attention.value = std::move(value);
@@ -150,7 +159,7 @@ EncoderLayer read_layer(const WeightReader& reader, const EncoderConfig& config,
   EncoderLayer layer;
   layer.attention = read_attention(reader, config, index);
   layer.feed_forward.inner = reader.linear(prefix + names.inner);
-  layer.feed_forward.outer = reader.linear(prefix + names.outer);
+  layer.feed_forward.outer = reader.outer(prefix + names.outer);
   layer.feed_forward.norm = reader.norm(prefix + names.feed_forward_norm, config.layer_norm_eps);
   layer.feed_forward.placement = config.norm_placement;
   layer.feed_forward.kind = config.feed_forward;
@@ -202,6 +211,13 @@ class TensorList {
     if (bias) add(name + ".bias", {out});
   }
 
+  // The second matrix of a feed-forward half, which int8 files hold in bf16.
+  void add_outer(const std::string& name, int64_t out, int64_t in, bool bias) {
+    outer_.push_back(name + ".weight");
+    add(name + ".weight", {out, in});
+    if (bias) add(name + ".bias", {out});
+  }
+
   void add_norm(const std::string& name) {
     add(name + ".weight", {config_.hidden_size});
     if (config_.norm_bias) add(name + ".bias", {config_.hidden_size});
@@ -246,7 +262,7 @@ class TensorList {
     if (has_attention_norm(config_, layer)) add_norm(prefix + names.attention_norm);
     const int64_t gates = config_.feed_forward == FeedForwardKind::kGated ? 2 : 1;
     add_linear(prefix + names.inner, gates * inner, hidden, config_.feed_forward_bias);
-    add_linear(prefix + names.outer, hidden, inner, config_.feed_forward_bias);
+    add_outer(prefix + names.outer, hidden, inner, config_.feed_forward_bias);
     add_norm(prefix + names.feed_forward_norm);
   }
 
@@ -267,11 +283,13 @@ class TensorList {
 
   std::vector<io::ExpectedTensor> take() { return std::move(tensors_); }
   std::vector<std::string> take_linear() { return std::move(linear_); }
+  std::vector<std::string> take_outer() { return std::move(outer_); }
 
  private:
   const EncoderConfig& config_;
   std::vector<io::ExpectedTensor> tensors_;
   std::vector<std::string> linear_;
+  std::vector<std::string> outer_;
 };
 
 }  // namespace
@@ -286,6 +304,12 @@ std::vector<std::string> linear_weights(const EncoderConfig& config) {
   TensorList list(config);
   list.add_all();
   return list.take_linear();
+}
+
+std::vector<std::string> outer_weights(const EncoderConfig& config) {
+  TensorList list(config);
+  list.add_all();
+  return list.take_outer();
 }
 
 bool is_global_projection(const std::string& name) {

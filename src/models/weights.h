@@ -30,6 +30,8 @@ std::vector<io::ExpectedTensor> expected_tensors(const EncoderConfig& config);
 
 // The matrices of linear layers among them: those that int8 files hold as int8.
 std::vector<std::string> linear_weights(const EncoderConfig& config);
+// The second matrices of the feed-forward halves, which they hold as bf16.
+std::vector<std::string> outer_weights(const EncoderConfig& config);
 
 // Whether only global rows use the tensor: such matrices are not packed.
 bool is_global_projection(const std::string& name);

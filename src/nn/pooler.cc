@@ -25,10 +25,9 @@ std::vector<float> pool_first_token(const Linear& dense, const float* x, int64_t
   Operand input;
   input.take(arena, rows, hidden, type);
   pool.run(1, [&](int64_t, int) {
-    const kernels::Products products = kernels::linear(input.convert(0, rows, first.data()), rows,
-                                                       dense.weight, pooled.data());
-    kernels::bias_activation(rows, outputs, kernels::Activation::kTanh, products,
-                             dense.bias.data(),
+    const kernels::Products products =
+        kernels::linear(input.convert(0, rows, first.data()), rows, dense.weight, pooled.data());
+    kernels::bias_activation(rows, outputs, kernels::Activation::kTanh, products, dense.bias.data(),
                              {DType::kF32, pooled.data(), outputs, nullptr, nullptr});
   });
   return pooled;

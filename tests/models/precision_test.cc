@@ -11,29 +11,29 @@ TEST(Precision, TheFallbackTable) {
     Compute asked;
     bool bf16, int8;
     const char* computed;
-    DType rounded, linear;
+    DType rounded, multiplied, outer;
   };
+  constexpr DType kF32 = DType::kF32, kBF16 = DType::kBF16, kI8 = DType::kI8;
   for (const Case& c :
-       {Case{Compute::kF32, true, true, "f32", DType::kF32, DType::kF32},
-        Case{Compute::kBf16, true, true, "bf16", DType::kBF16, DType::kBF16},
-        Case{Compute::kBf16, false, true, "f32, weights rounded to bf16", DType::kBF16,
-             DType::kF32},
-        Case{Compute::kInt8, true, true, "int8 products, bf16 attention", DType::kI8, DType::kI8},
-        Case{Compute::kInt8, false, true, "int8 products, f32 attention", DType::kI8, DType::kI8},
-        Case{Compute::kInt8, false, false, "f32, weights rounded to int8", DType::kI8,
-             DType::kF32}}) {
+       {Case{Compute::kF32, true, true, "f32", kF32, kF32, kF32},
+        Case{Compute::kBf16, true, true, "bf16", kBF16, kBF16, kBF16},
+        Case{Compute::kBf16, false, true, "f32, weights rounded to bf16", kBF16, kF32, kF32},
+        Case{Compute::kInt8, true, true, "int8 products, bf16 attention", kI8, kI8, kBF16},
+        Case{Compute::kInt8, false, true, "int8 products, f32 attention", kI8, kI8, kF32},
+        Case{Compute::kInt8, false, false, "f32, weights rounded to int8", kI8, kF32, kF32}}) {
     const Precision p = choose_precision(c.asked, false, {c.bf16, c.int8});
     EXPECT_EQ(p.compute, c.asked);
     EXPECT_EQ(p.computed, c.computed);
-    EXPECT_EQ(p.rounded, c.rounded) << c.computed;
-    EXPECT_EQ(p.linear, c.linear) << c.computed;
+    EXPECT_EQ(p.linear, (WeightTypes{c.rounded, c.multiplied})) << c.computed;
+    // The second matrix of the feed-forward half is never rounded further than to bf16.
+    EXPECT_EQ(p.outer, (WeightTypes{c.rounded == kF32 ? kF32 : kBF16, c.outer})) << c.computed;
   }
 }
 
 TEST(Precision, WhatIsStoredDecidesWhereNothingIsAsked) {
   EXPECT_EQ(choose_precision(Compute::kStored, false, {true, true}).compute, Compute::kF32);
   EXPECT_EQ(choose_precision(Compute::kStored, true, {true, true}).compute, Compute::kInt8);
-  EXPECT_EQ(choose_precision(Compute::kF32, true, {true, true}).rounded, DType::kF32);
+  EXPECT_EQ(choose_precision(Compute::kF32, true, {true, true}).linear.rounded, DType::kF32);
 }
 
 TEST(Precision, NamesGoBothWays) {
