@@ -250,10 +250,18 @@ class BatchForward {
 
 }  // namespace
 
-void AttentionScratch::resize(const AttentionPlan& plan, int64_t head_dim, DType type) {
+namespace {
+
+struct ScratchSizes {
+  int64_t scores, copy, out, keys;  // elements
+  bool rounded;
+};
+
+ScratchSizes scratch_sizes(const AttentionPlan& plan, int64_t head_dim, DType type) {
   int64_t width = 0;
-  for (const KeyRange& range : plan.ranges)
+  for (const KeyRange& range : plan.ranges) {
     width = std::max<int64_t>(width, range.end - range.begin);
+  }
   size_t columns = 0;
   for (const HeadGroup& group : plan.groups) {
     for (const std::vector<int32_t>& rows : group.global_key_rows) {
@@ -263,14 +271,27 @@ void AttentionScratch::resize(const AttentionPlan& plan, int64_t head_dim, DType
   const int64_t gathered = std::min(round_up(static_cast<int64_t>(columns), kRowAlign), kStripKeys);
   const int64_t scores = kQueryRows * std::max(width, gathered);
   const bool rounded = type == DType::kBF16;
-  const int64_t copy = rounded ? scores : 0;
-  const int64_t keys = 2 * gathered * head_dim;
-  arena_.reset(Arena::bytes_for(scores) + Arena::bytes_for(copy, sizeof(BFloat16)) +
-               Arena::bytes_for(kQueryRows * head_dim) +
-               (rounded ? Arena::bytes_for(keys, sizeof(BFloat16)) : Arena::bytes_for(keys)));
+  return {scores, rounded ? scores : 0, kQueryRows * head_dim, 2 * gathered * head_dim, rounded};
+}
+
+size_t scratch_bytes(const ScratchSizes& s) {
+  const size_t key_size = s.rounded ? sizeof(BFloat16) : sizeof(float);
+  return Arena::bytes_for(s.scores) + Arena::bytes_for(s.copy, sizeof(BFloat16)) +
+         Arena::bytes_for(s.out) + Arena::bytes_for(s.keys, key_size);
+}
+
+}  // namespace
+
+size_t AttentionScratch::bytes_for(const AttentionPlan& plan, int64_t head_dim, DType type) {
+  return scratch_bytes(scratch_sizes(plan, head_dim, type));
+}
+
+void AttentionScratch::resize(const AttentionPlan& plan, int64_t head_dim, DType type) {
+  const auto [scores, copy, out, keys, rounded] = scratch_sizes(plan, head_dim, type);
+  arena_.reset(scratch_bytes({scores, copy, out, keys, rounded}));
   parts_.scores = arena_.take<float>(scores);
   parts_.probabilities = arena_.take<BFloat16>(copy);
-  parts_.out = arena_.take<float>(kQueryRows * head_dim);
+  parts_.out = arena_.take<float>(out);
   if (rounded) {
     parts_.gathered = arena_.take<BFloat16>(keys);
   } else {

@@ -19,6 +19,8 @@ class AttentionScratch {
  public:
   // type: of the tiles, kF32 or kBF16.
   void resize(const AttentionPlan& plan, int64_t head_dim, DType type);
+  // Bytes that resize() takes.
+  static size_t bytes_for(const AttentionPlan& plan, int64_t head_dim, DType type);
 
   struct Parts {
     float* scores = nullptr;        // [kQueryRows][longest strip]

@@ -1,6 +1,7 @@
 #include "longformer/encoder.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -172,6 +173,24 @@ std::vector<int64_t> wanted_rows(const EncodeOptions& options, int64_t rows) {
   return wanted;
 }
 
+std::vector<int64_t> merged(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
+  std::vector<int64_t> both;
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
+  return both;
+}
+
+// Zeros in all rows of x [rows, cols] but those wanted.
+void clear_others(const std::vector<int64_t>& wanted, int64_t rows, int64_t cols, float* x) {
+  auto next = wanted.begin();
+  for (int64_t row = 0; row < rows; ++row) {
+    if (next != wanted.end() && *next == row) {
+      ++next;
+    } else {
+      std::fill_n(x + row * cols, cols, 0.0f);
+    }
+  }
+}
+
 void check_options(const EncodeOptions& options) {
   if (options.receive && (options.hidden_states || !options.wanted.empty())) {
     refuse("receive cannot be combined with hidden_states or wanted");
@@ -250,7 +269,10 @@ EncoderOutput Encoder::encode(const EncoderInput& input, const EncodeOptions& op
   const EncoderBatch batch = prepare_batch(config, input);
   EncoderOutput output;
   if (batch.rows == 0) return output;
+  const bool pools = options.pooler && impl_->weights.has_pooler;
   const std::vector<int64_t> wanted = wanted_rows(options, batch.rows);
+  const std::vector<int64_t> computed =
+      pools && !wanted.empty() ? merged(wanted, batch.first_rows) : wanted;
   const bool long_text =
       *std::max_element(input.lengths.begin(), input.lengths.end()) > kStreamRows;
   if (options.receive && long_text && streams(input)) {
@@ -275,16 +297,18 @@ EncoderOutput Encoder::encode(const EncoderInput& input, const EncodeOptions& op
     return !(options.cancelled && options.cancelled());
   };
   if (!run_encoder(impl_->weights.layers, contexts.contexts(), config.head_dim(), x,
-                   impl_->workspace, observe, *impl_->pool, {.wanted = wanted})) {
+                   impl_->workspace, observe, *impl_->pool, {.wanted = computed})) {
     throw Error(ErrorCode::kCancelled, "cancelled");
   }
   if (!impl_->weights.final_norm.empty()) {
     normalize(impl_->weights.final_norm, batch.rows, config.hidden_size, x, *impl_->pool);
   }
-  if (options.pooler && impl_->weights.has_pooler) {
+  if (pools) {
     output.pooler_output = pool_first_token(impl_->weights.pooler, x, config.hidden_size,
                                             batch.first_rows, *impl_->pool);
   }
+  // The pooler's rows, and what a final norm makes of zeros, are not the caller's.
+  if (!wanted.empty()) clear_others(wanted, batch.rows, config.hidden_size, x);
   if (options.receive) {
     options.receive(0, output.last_hidden_state);
     output.last_hidden_state = {};

@@ -29,22 +29,11 @@ uint64_t planes_need(const EncoderLayer& layer, const AttentionPlan& plan, int64
 // Buffers of all threads for one layer.
 uint64_t scratch_need(const EncoderLayer& layer, const AttentionPlan& plan, int64_t head_dim,
                       int threads) {
-  int64_t width = 0;
-  for (const KeyRange& range : plan.ranges) {
-    width = std::max<int64_t>(width, range.end - range.begin);
-  }
-  const auto all = static_cast<uint64_t>(threads);
-  const uint64_t attention = all * static_cast<uint64_t>(kQueryRows * width) * sizeof(float);
   if (by_columns(plan.rows, threads)) {
-    return attention + ColumnLayer::bytes_for(layer, plan, head_dim, threads);
+    return ColumnLayer::bytes_for(layer, plan, head_dim, threads);
   }
-  int64_t rows = 0;
-  int64_t query_rows = 0;
-  for (const RowTile& tile : make_row_tiles(plan, threads)) {
-    rows = std::max(rows, tile.rows());
-    query_rows = std::max(query_rows, QueryPlanes::rows_needed(plan, &tile));
-  }
-  return attention + all * TileScratch::bytes_for(layer, plan, head_dim, rows, query_rows);
+  return static_cast<uint64_t>(threads) *
+         TileScratch::bytes_for(layer, plan, head_dim, make_row_tiles(plan, threads));
 }
 
 // What the plan's global rows attend to, and the sums on the way there.

@@ -98,7 +98,9 @@ size_t bytes_of(const EncoderLayer& layer, int64_t head_dim, int64_t rows, int64
 
 size_t ColumnLayer::bytes_for(const EncoderLayer& layer, const AttentionPlan& plan,
                               int64_t head_dim, int threads) {
-  return bytes_of(layer, head_dim, plan.rows, QueryPlanes::rows_needed(plan, nullptr), threads);
+  return bytes_of(layer, head_dim, plan.rows, QueryPlanes::rows_needed(plan, nullptr), threads) +
+         static_cast<size_t>(threads) *
+             AttentionScratch::bytes_for(plan, head_dim, plane_type(layer.attention));
 }
 
 void ColumnLayer::resize(const EncoderLayer& layer, const AttentionPlan& plan, int64_t head_dim,

@@ -19,7 +19,7 @@ class ColumnLayer {
   void resize(const EncoderLayer& layer, const AttentionPlan& plan, int64_t head_dim, int threads);
   // For finish() of up to `rows` rows alone.
   void resize_for_finish(const EncoderLayer& layer, int64_t head_dim, int64_t rows, int threads);
-  // Bytes that resize() takes, attention scratch not counted.
+  // Bytes that resize() takes.
   static size_t bytes_for(const EncoderLayer& layer, const AttentionPlan& plan, int64_t head_dim,
                           int threads);
 

@@ -43,7 +43,7 @@ class Stack {
       return;
     }
     tiles_ = make_row_tiles(plan, pool_.threads());
-    resize_tiles(layer, plan);
+    resize_tiles(layer, plan, tiles_);
   }
 
   void run(const EncoderLayer& layer, const LayerContext& context, float* x) {
@@ -97,6 +97,7 @@ class Stack {
                      float* attended) {
     const LastLayerPlan last = plan_last_layer(*context.plan, options_.wanted, pool_.threads());
     const int64_t hidden = context.plan->pattern.heads * head_dim_;
+    resize_tiles(layer, *context.plan, last.tiles);  // blocks are grouped anew
     pool_.run(static_cast<int64_t>(last.key_rows.size()), [&](int64_t i, int worker) {
       tile_keys_values(layer, context, head_dim_, x, last.key_rows[i], planes_,
                        workspace_.tiles[worker]);
@@ -127,16 +128,12 @@ class Stack {
     });
   }
 
-  void resize_tiles(const EncoderLayer& layer, const AttentionPlan& plan) {
-    int64_t rows = options_.wanted.empty() ? 0 : std::min(kTileRows, plan.rows);
-    int64_t query_rows = 0;
-    for (const RowTile& tile : tiles_) {
-      rows = std::max(rows, tile.rows());
-      query_rows = std::max(query_rows, QueryPlanes::rows_needed(plan, &tile));
-    }
+  void resize_tiles(const EncoderLayer& layer, const AttentionPlan& plan,
+                    std::span<const RowTile> tiles) {
+    const int64_t rows = options_.wanted.empty() ? 0 : std::min(kTileRows, plan.rows);
     workspace_.tiles.resize(static_cast<size_t>(pool_.threads()));
     for (TileScratch& scratch : workspace_.tiles) {
-      scratch.resize(layer, plan, head_dim_, rows, query_rows);
+      scratch.resize(layer, plan, head_dim_, tiles, rows);
     }
   }
 

@@ -31,7 +31,8 @@ Geometry geometry_of(const StreamSettings& settings, size_t layer, int64_t step)
   g.left = std::min(window.left * dilation, settings.rows);
   g.right = std::min(window.right * dilation, settings.rows);
   g.slack = kKeyAlign * dilation;
-  g.unit = std::lcm(dilation > 1 ? 2 * kQueryRows : kQueryRows, dilation);
+  // Row blocks begin there, and so does a multiple of kKeyAlign in every residue class.
+  g.unit = std::lcm(dilation > 1 ? 2 * kQueryRows : kQueryRows, kKeyAlign * dilation);
   g.capacity = round_up(g.left + g.right + g.slack + step + 3 * g.unit + kLeastSlice, g.unit);
   return g;
 }
@@ -195,14 +196,8 @@ std::vector<uint8_t> EncoderStream::ready_blocks(const Layer& layer, int64_t& en
 }
 
 void EncoderStream::resize_scratch(const Layer& layer, std::span<const RowTile> tiles) {
-  int64_t rows = kTileRows;
-  int64_t query_rows = 0;
-  for (const RowTile& tile : tiles) {
-    rows = std::max(rows, tile.rows());
-    query_rows = std::max(query_rows, QueryPlanes::rows_needed(*layer.plan, &tile));
-  }
   for (TileScratch& scratch : scratch_) {
-    scratch.resize(*layer.weights, *layer.plan, settings_.head_dim, rows, query_rows);
+    scratch.resize(*layer.weights, *layer.plan, settings_.head_dim, tiles, kTileRows);
   }
 }
 

@@ -1,48 +1,64 @@
 #include "nn/tile_layer.h"
 
 #include <algorithm>
+#include <span>
 
 namespace longformer {
 namespace {
 
 struct Sizes {
-  int64_t hidden, inner, intermediate, inner_rows, queries;
+  int64_t rows, query_rows, hidden, inner, intermediate, inner_rows, queries;
 };
 
-Sizes sizes_of(const EncoderLayer& layer, const AttentionPlan& plan, int64_t head_dim, int64_t rows,
-               int64_t query_rows) {
+Sizes sizes_of(const EncoderLayer& layer, const AttentionPlan& plan, int64_t head_dim,
+               std::span<const RowTile> tiles, int64_t rows) {
+  int64_t query_rows = 0;
+  for (const RowTile& tile : tiles) {
+    rows = std::max(rows, tile.rows());
+    query_rows = std::max(query_rows, QueryPlanes::rows_needed(plan, &tile));
+  }
   const int64_t hidden = plan.pattern.heads * head_dim;
-  return {hidden, inner_columns(layer.feed_forward), layer.feed_forward.intermediate(),
-          std::min(rows, kFeedForwardRows), query_rows * hidden};
+  return {rows,
+          query_rows,
+          hidden,
+          inner_columns(layer.feed_forward),
+          layer.feed_forward.intermediate(),
+          std::min(rows, kFeedForwardRows),
+          query_rows * hidden};
+}
+
+size_t buffer_bytes(const EncoderLayer& layer, const Sizes& s) {
+  const AttentionWeights& a = layer.attention;
+  const FeedForwardWeights& f = layer.feed_forward;
+  return 3 * Arena::bytes_for(s.rows * s.hidden) + Arena::bytes_for(s.inner_rows * s.inner) +
+         Arena::bytes_for(s.queries, dtype_size(plane_type(a))) +
+         Operand::bytes_for(s.rows, s.hidden, a.query.weight.row_type()) +
+         Operand::bytes_for(s.rows, s.hidden, a.output.weight.row_type()) +
+         Operand::bytes_for(s.rows, s.hidden, f.inner.weight.row_type()) +
+         Operand::bytes_for(s.inner_rows, s.intermediate, f.outer.weight.row_type());
 }
 
 }  // namespace
 
 size_t TileScratch::bytes_for(const EncoderLayer& layer, const AttentionPlan& plan,
-                              int64_t head_dim, int64_t rows, int64_t query_rows) {
-  const Sizes s = sizes_of(layer, plan, head_dim, rows, query_rows);
-  const AttentionWeights& a = layer.attention;
-  const FeedForwardWeights& f = layer.feed_forward;
-  return 3 * Arena::bytes_for(rows * s.hidden) + Arena::bytes_for(s.inner_rows * s.inner) +
-         Arena::bytes_for(s.queries, dtype_size(plane_type(a))) +
-         Operand::bytes_for(rows, s.hidden, a.query.weight.row_type()) +
-         Operand::bytes_for(rows, s.hidden, a.output.weight.row_type()) +
-         Operand::bytes_for(rows, s.hidden, f.inner.weight.row_type()) +
-         Operand::bytes_for(s.inner_rows, s.intermediate, f.outer.weight.row_type());
+                              int64_t head_dim, std::span<const RowTile> tiles, int64_t rows) {
+  return buffer_bytes(layer, sizes_of(layer, plan, head_dim, tiles, rows)) +
+         AttentionScratch::bytes_for(plan, head_dim, plane_type(layer.attention));
 }
 
 void TileScratch::resize(const EncoderLayer& layer, const AttentionPlan& plan, int64_t head_dim,
-                         int64_t rows, int64_t query_rows) {
-  const Sizes s = sizes_of(layer, plan, head_dim, rows, query_rows);
+                         std::span<const RowTile> tiles, int64_t least_rows) {
+  const Sizes s = sizes_of(layer, plan, head_dim, tiles, least_rows);
   const AttentionWeights& a = layer.attention;
   const FeedForwardWeights& f = layer.feed_forward;
-  arena_.reset(bytes_for(layer, plan, head_dim, rows, query_rows));
+  const int64_t rows = s.rows;
+  arena_.reset(buffer_bytes(layer, s));
   sums = arena_.floats(rows * s.hidden);
   context_rows = arena_.floats(rows * s.hidden);
   attended_rows = arena_.floats(rows * s.hidden);
   inner_sums = arena_.floats(s.inner_rows * s.inner);
   queries.type = plane_type(a);
-  queries.plane_rows = query_rows;
+  queries.plane_rows = s.query_rows;
   const int64_t bytes = s.queries * static_cast<int64_t>(dtype_size(queries.type));
   queries.q = arena_.take<std::byte>(bytes);
   // Rows that round a query tile up are multiplied too and must be finite.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "nn/encoder_layer.h"
@@ -16,12 +17,12 @@ namespace longformer {
 // Working memory of one thread.
 class TileScratch {
  public:
-  // For tiles of up to `rows` rows whose queries take up to `query_rows` rows of a plane.
-  void resize(const EncoderLayer& layer, const AttentionPlan& plan, int64_t head_dim, int64_t rows,
-              int64_t query_rows);
-  // Bytes that resize() takes, attention included.
+  // For these tiles of the plan, and for ranges of up to `rows` rows that do not attend.
+  void resize(const EncoderLayer& layer, const AttentionPlan& plan, int64_t head_dim,
+              std::span<const RowTile> tiles, int64_t rows = 0);
+  // Bytes that resize() takes.
   static size_t bytes_for(const EncoderLayer& layer, const AttentionPlan& plan, int64_t head_dim,
-                          int64_t rows, int64_t query_rows);
+                          std::span<const RowTile> tiles, int64_t rows = 0);
 
   Operand input;                   // [rows, hidden], of the projections
   Operand context;                 // [rows, hidden], of the attention's output

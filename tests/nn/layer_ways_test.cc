@@ -193,9 +193,44 @@ TEST(LayerWays, WantedRowsAreThoseOfAllRowsAndOthersZero) {
   }
 }
 
+// The blocks of wanted rows are grouped anew, and such a tile may hold more queries than any of all
+// rows.
+TEST(LayerWays, WantedRowsOfManyShortTexts) {
+  ThreadPool pool(1);
+  for (uint32_t seed = 300; seed < 330; ++seed) {
+    Maker make(seed);
+    const Shape shape = random_shape(make);
+    AttentionPattern pattern;
+    pattern.heads = shape.heads;
+    const int64_t longest = 8 + make.below(90);
+    for (int64_t s = 3 + make.below(20); s > 0; --s) {
+      pattern.lengths.push_back(1 + make.below(longest));
+    }
+    pattern.window = Window{20, 20};
+    const AttentionPlan plan = compile(pattern);
+    SCOPED_TRACE(to_string(pattern) + ", seed " + std::to_string(seed));
+    const std::vector<float> x = make.values(plan.rows * shape.hidden(), 1);
+    const std::vector<EncoderLayer> layers = random_layers(make, shape, DType::kF32, false, pool);
+    std::vector<int64_t> wanted;
+    const bool last = make.below(2) == 0;
+    for (size_t s = 0; s < pattern.lengths.size(); ++s) {
+      wanted.push_back(last ? plan.sequence_begin[s + 1] - 1 : plan.sequence_begin[s]);
+    }
+    std::vector<float> expected =
+        run(layers, plan, shape.head_dim, x, 1, {.way = LayerWay::kTiles});
+    for (int64_t row = 0; row < plan.rows; ++row) {
+      if (std::binary_search(wanted.begin(), wanted.end(), row)) continue;
+      std::fill_n(expected.begin() + row * shape.hidden(), shape.hidden(), 0.0f);
+    }
+    EXPECT_EQ(run(layers, plan, shape.head_dim, x, 1, {.way = LayerWay::kTiles, .wanted = wanted}),
+              expected);
+    if (HasFailure()) return;
+  }
+}
+
 TEST(LayerWays, AStreamGivesTheBitsOfTheWhole) {
   ThreadPool pool(2);
-  for (uint32_t seed = 200; seed < 214; ++seed) {
+  for (uint32_t seed = 200; seed < 220; ++seed) {
     Maker make(seed);
     Shape shape = random_shape(make);
     StreamSettings settings;
@@ -206,7 +241,7 @@ TEST(LayerWays, AStreamGivesTheBitsOfTheWhole) {
         random_layers(make, shape, weight_types()[seed % weight_types().size()], false, pool);
     for (size_t l = 0; l < layers.size(); ++l) {
       settings.windows.push_back({make.below(200), make.below(200)});
-      settings.dilations.push_back(make.below(2) == 0 ? 1 : 1 + make.below(7));
+      settings.dilations.push_back(make.below(2) == 0 ? 1 : 1 + make.below(16));
     }
     SCOPED_TRACE("seed " + std::to_string(seed) + ", rows " + std::to_string(settings.rows) +
                  ", dilations " + std::to_string(settings.dilations[0]) + " " +
