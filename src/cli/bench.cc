@@ -279,7 +279,7 @@ void add_bench(CLI::App& root, Commands& commands) {
       ->capture_default_str();
   app->add_option("--limit", command->limit,
                   "Leave out points of which one call would take longer, by the length before")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1e-3, 1e6))
       ->type_name("SECONDS")
       ->capture_default_str();
   CLI::Option* against =

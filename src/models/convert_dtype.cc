@@ -112,6 +112,12 @@ class DtypeConversion {
     const Tensor tensor = checkpoint_.tensor(name);
     if (from_int8_ && tensor.dtype == DType::kI8) {
       add_matrix(name, read_int8(name));
+    } else if (tensor.dtype == DType::kI8 && checkpoint_.contains(scale_name(name))) {
+      throw Error(ErrorCode::kInvalidFile,
+                  "tensor \"" + name +
+                      "\" is an int8 matrix with scales, but config.json says nothing of int8 "
+                      "weights (quantization_config): the two files are of different models",
+                  checkpoint_.directory().string());
     } else if (!is_floating(tensor.dtype)) {
       tensors_.push_back({name, tensor});
     } else if (type_of(name) == DType::kI8) {

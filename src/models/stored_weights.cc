@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 #include "kernels/gemm.h"
@@ -9,6 +10,12 @@
 
 namespace longformer {
 namespace {
+
+std::string short_text(float value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", double{value});
+  return text;
+}
 
 constexpr const char* kField = "quantization_config";
 constexpr const char* kMethod = "longformer";
@@ -34,7 +41,7 @@ std::vector<float> read_scales(const io::Checkpoint& checkpoint, const std::stri
   const auto bad = std::find_if_not(scales.begin(), scales.end(), usable);
   if (bad != scales.end()) {
     refuse(checkpoint, name,
-           "holds " + std::to_string(*bad) + " at element " + std::to_string(bad - scales.begin()) +
+           "holds " + short_text(*bad) + " at element " + std::to_string(bad - scales.begin()) +
                "; a scale is positive, finite, and stays finite times 127");
   }
   return scales;

@@ -70,7 +70,7 @@ void DocumentEmbedder::add(int64_t key, io::Document document) {
     waiting.prepared = prepare(model_, text, *settings_.passages);
   } else {
     waiting.prepared.text = tokenize(model_, text, TextRole::kDocument);
-    waiting.prepared.text.tokens.offsets = {};  // they would be most of what is kept of a long text
+    drop_offsets(waiting.prepared.text);
   }
   queue_.add(std::move(waiting));
 }

@@ -130,12 +130,15 @@ namespace {
 
 // Of a long text these would be as much as all the rest.
 void drop_unused(text::Encoding& tokens) {
-  tokens.type_ids = {};
-  tokens.sequence = {};
-  tokens.words = {};
+  text::Encoding kept;
+  kept.ids = std::move(tokens.ids);
+  kept.offsets = std::move(tokens.offsets);
+  tokens = std::move(kept);
 }
 
 }  // namespace
+
+void drop_offsets(TokenizedText& text) { std::vector<text::Offset>().swap(text.tokens.offsets); }
 
 TokenizedText tokenize(const TextModel& model, std::string_view text, TextRole role) {
   TokenizedText result;

@@ -76,6 +76,8 @@ struct TokenizedText {
   // same: the reference counts the prompt's tokens by themselves.
   int64_t not_pooled = 0;
 };
+// Gives their memory back; of a long text they are most of what would be kept.
+void drop_offsets(TokenizedText& text);
 TokenizedText tokenize(const TextModel& model, std::string_view text, TextRole role);
 
 // Throws what Encoder::load, load_tokenizer, read_sentence_modules and VectorHead::load throw;

@@ -339,7 +339,7 @@ PreparedDocument prepare(const TextModel& model, std::string_view text,
   PreparedDocument document;
   document.text = tokenize(model, text, TextRole::kDocument);
   document.segmentation = segment(text, document.text.tokens.offsets, options);
-  document.text.tokens.offsets = {};  // of a long text, most of what would be kept
+  drop_offsets(document.text);
   return document;
 }
 
