@@ -18,7 +18,8 @@
 namespace longformer {
 namespace {
 
-constexpr int64_t kPackRows = 256;  // rows of one packing task
+constexpr int64_t kPackRows = 256;    // rows of one packing task
+constexpr int64_t kGatherAlign = 16;  // gathered columns fill whole vectors: tails are slow
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
 // What the second product multiplies: in f32 the strip itself, in bf16 its rounded copy.
@@ -52,7 +53,7 @@ class TileSoftmax {
     const int64_t total = static_cast<int64_t>(key_rows.size());
     for (int64_t first = 0; first < total; first += kStripKeys) {
       const int64_t count = std::min(kStripKeys, total - first);
-      const int64_t width = round_up(count, kRowAlign);
+      const int64_t width = round_up(count, kGatherAlign);
       T* keys = gathered_;
       T* values = keys + width * head_dim_;
       gather(key_rows.data() + first, count, width, k, keys);
@@ -268,7 +269,8 @@ ScratchSizes scratch_sizes(const AttentionPlan& plan, int64_t head_dim, DType ty
       columns = std::max(columns, rows.size());
     }
   }
-  const int64_t gathered = std::min(round_up(static_cast<int64_t>(columns), kRowAlign), kStripKeys);
+  const int64_t gathered =
+      std::min(round_up(static_cast<int64_t>(columns), kGatherAlign), kStripKeys);
   const int64_t scores = kQueryRows * std::max(width, gathered);
   const bool rounded = type == DType::kBF16;
   return {scores, rounded ? scores : 0, kQueryRows * head_dim, 2 * gathered * head_dim, rounded};

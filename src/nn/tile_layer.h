@@ -41,7 +41,7 @@ class TileScratch {
 
 // Rows of the feed-forward half that are computed together: what keeps the intermediate rows in the
 // second-level cache.
-inline constexpr int64_t kFeedForwardRows = 64;
+inline constexpr int64_t kFeedForwardRows = 128;
 
 // x: [rows of the batch, hidden], the layer's input.
 void tile_keys_values(const EncoderLayer& layer, const LayerContext& context, int64_t head_dim,
