@@ -177,8 +177,10 @@ class LayersTest(unittest.TestCase):
             readme = folder / "README.md"
             if not readme.is_file():
                 breaches.append(f"{name(folder)}: has no README.md (purpose, what it may include, where to start)")
-            elif not 1 <= len(lines(readme)) <= MAX_README_LINES:
-                breaches.append(f"{name(readme)}: {len(lines(readme))} lines, at most {MAX_README_LINES}")
+                continue
+            text = [line for line in lines(readme) if not line.startswith("|")]  # figures in a table are not counted
+            if not 1 <= len(text) <= MAX_README_LINES:
+                breaches.append(f"{name(readme)}: {len(text)} lines, at most {MAX_README_LINES}")
         self.expect_none(breaches)
 
     def test_files_are_short(self) -> None:

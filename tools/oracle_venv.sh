@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Makes build/oracle-venv, the Python environment with the reference implementation, and prints its interpreter.
+# Makes build/oracle-venv, the Python environment with the reference implementation and the peers of bench/targets, and
+# prints its interpreter.
 # Made once; made again when the list of packages below changes.
 set -u
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
 source "$root/tools/shell.sh"
 
-readonly packages=(torch==2.13.0 transformers==4.57.6 tokenizers==0.22.2 safetensors numpy sentencepiece==0.2.3 protobuf sentence-transformers==5.7.0)
+readonly packages=(torch==2.13.0 transformers==4.57.6 tokenizers==0.22.2 safetensors numpy sentencepiece==0.2.3 protobuf sentence-transformers==5.7.0
+  onnx==1.23.2 onnxruntime==1.32.0)
 venv=$root/build/oracle-venv
 stamp=$venv/complete.txt
 log=$root/build/oracle-venv.log

@@ -32,17 +32,22 @@ def read_safetensors(path):
 
 
 class Command:
-    """`longformer` with one model. Results are kept below `cache`, keyed by program, model, options and texts."""
+    """`longformer` with one model. Results are kept below `cache`, keyed by program, model, options and texts.
 
-    def __init__(self, binary, model, cache, threads):
+    `threads` are options that change no number, `options` are others of `longformer embed`.
+    """
+
+    def __init__(self, binary, model, cache, threads, options=()):
         self.binary, self.model, self.threads = str(binary), str(model), threads
+        self.options = tuple(options)
         self.cache = pathlib.Path(cache) / "vectors"
         self.identity = hashlib.sha256()
         for file in [pathlib.Path(binary), *sorted(pathlib.Path(model).rglob("*"))]:
             if file.is_file():
                 self.identity.update(hashlib.sha256(file.read_bytes()).digest())
 
-    def _embed(self, texts, *options):
+    def _embed(self, texts, *more):
+        options = (*self.options, *more)
         key = self.identity.copy()
         key.update(json.dumps([options, texts]).encode())
         kept = self.cache / f"{key.hexdigest()}.npz"

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,17 @@
 namespace longformer {
 
 class ThreadPool;
+
+// What the matrix products of a model multiply. Softmax, LayerNorm and residual sums are float32 in
+// each; a processor that lacks the arithmetic computes in float32 on weights that are rounded all
+// the same (EncoderInfo::computed says so).
+enum class Compute {
+  kStored,  // kInt8 for a checkpoint that holds int8 weights, else kF32
+  kF32,
+  kBf16,  // weights, activations, queries, keys and values rounded to bfloat16
+  kInt8,  // weights int8 with a scale an output channel, activations uint8 with a scale and zero
+          // point a token; attention as under kBf16
+};
 
 // What a caller may want to know of a loaded model. Lengths are in tokens.
 struct EncoderInfo {
@@ -33,6 +45,8 @@ struct EncoderInfo {
   std::vector<int64_t> attention_dilation;  // per layer; empty: 1 everywhere
   bool has_pooler = false;
   int64_t parameters = 0;
+  Compute compute = Compute::kF32;     // never kStored
+  std::string computed;                // what runs: "bf16", "int8 products, bf16 attention", …
   std::vector<std::string> overrides;  // what LoadOptions changed: "attention_window 512 -> 256"
 };
 
@@ -64,6 +78,8 @@ struct LoadOptions {
   // `positions`.
   int64_t max_tokens = 0;
   PositionScheme positions = PositionScheme::kTrained;
+  Compute compute = Compute::kStored;
+  bool check_tensors = false;  // refuse weights that hold NaN or infinity, naming the first
 };
 
 // A ragged batch: the sequences of `lengths` one after the other. Each vector below holds one entry
@@ -80,6 +96,13 @@ struct EncoderInput {
 struct EncodeOptions {
   bool hidden_states = false;  // also keep the embeddings and the output of each layer
   bool pooler = true;          // compute pooler_output where the checkpoint has one
+  // One a token, 1: its state is read. The last layer then computes little more than these rows,
+  // and leaves the others zero. Empty: all.
+  std::vector<uint8_t> wanted;
+  // Given, last_hidden_state stays empty and runs of rows are handed over in order instead: the
+  // first row (of the batch) and [rows, hidden_size]. Not together with hidden_states or wanted.
+  // Where Encoder::streams(), memory then does not grow with the text.
+  std::function<void(int64_t first_row, std::span<const float> states)> receive;
   std::function<void(int64_t done, int64_t total)> progress;  // after each layer, from one thread
   std::function<bool()> cancelled;                            // asked between layers
 };
@@ -110,7 +133,12 @@ class Encoder {
   // Throws Error for ids outside the vocabulary, types outside the type table, sequences longer
   // than info().max_tokens, vectors whose length is not the number of tokens. Safe to call from one
   // thread at a time.
+  // kInvalidArgument also where the batch needs more memory than there is, saying how much of each.
   EncoderOutput encode(const EncoderInput& input, const EncodeOptions& options = {});
+
+  // Whether EncodeOptions::receive runs in constant memory: every layer has a window, no token of
+  // the input is global or masked.
+  bool streams(const EncoderInput& input) const;
 
  private:
   struct Impl;

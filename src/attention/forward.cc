@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <string>
+#include <type_traits>
 
 #include "attention/align.h"
 #include "attention/global_forward.h"
@@ -18,28 +18,29 @@
 namespace longformer {
 namespace {
 
-constexpr int64_t kPackRows = 256;  // rows of one packing task
-constexpr int64_t kCacheLine = 16;  // floats
+constexpr int64_t kPackRows = 256;    // rows of one packing task
+constexpr int64_t kGatherAlign = 16;  // gathered columns fill whole vectors: tails are slow
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
-// Floats that gathered global columns of one chunk take: keys, then values.
-int64_t gathered_floats(int64_t columns, int64_t head_dim) {
-  return 2 * std::min(round_up(columns, kRowAlign), kStripKeys) * head_dim;
-}
+// What the second product multiplies: in f32 the strip itself, in bf16 its rounded copy.
+float* strip_probabilities(float* scores, void*, float) { return scores; }
+BFloat16* strip_probabilities(float*, void* copy, BFloat16) { return static_cast<BFloat16*>(copy); }
 
 // The running softmax of one tile, strip by strip.
+template <typename T>
 class TileSoftmax {
  public:
-  TileSoftmax(const AttentionPlan& plan, const QueryTile& tile, int64_t head_dim, const float* q,
-              float* scratch)
+  TileSoftmax(const AttentionPlan& plan, const QueryTile& tile, int64_t head_dim, const T* q,
+              const AttentionScratch::Parts& scratch)
       : plan_(plan),
         tile_(tile),
         head_dim_(head_dim),
         rows_(round_up(tile.rows, kRowAlign)),
         q_(q),
-        scores_(scratch),
-        out_(scratch + kQueryRows * kStripKeys),
-        gathered_(out_ + kQueryRows * head_dim) {
+        scores_(scratch.scores),
+        probabilities_(strip_probabilities(scratch.scores, scratch.probabilities, T{})),
+        out_(scratch.out),
+        gathered_(static_cast<T*>(scratch.gathered)) {
     std::fill_n(max_, rows_, kNothing);
     std::fill_n(sum_, rows_, 0.0f);
     for (int64_t r = 0; r < rows_; ++r) counts_[r] = r < tile.rows && query_counts(r);
@@ -48,13 +49,13 @@ class TileSoftmax {
   bool any_query() const { return std::find(counts_, counts_ + rows_, true) != counts_ + rows_; }
 
   // Global columns, gathered in front of the ranges: every query counts them.
-  void add_globals(const std::vector<int32_t>& key_rows, const float* k, const float* v) {
+  void add_globals(const std::vector<int32_t>& key_rows, const T* k, const T* v) {
     const int64_t total = static_cast<int64_t>(key_rows.size());
     for (int64_t first = 0; first < total; first += kStripKeys) {
       const int64_t count = std::min(kStripKeys, total - first);
-      const int64_t width = round_up(count, kRowAlign);
-      float* keys = gathered_;
-      float* values = keys + width * head_dim_;
+      const int64_t width = round_up(count, kGatherAlign);
+      T* keys = gathered_;
+      T* values = keys + width * head_dim_;
       gather(key_rows.data() + first, count, width, k, keys);
       gather(key_rows.data() + first, count, width, v, values);
       for (int64_t r = 0; r < rows_; ++r) {
@@ -66,7 +67,7 @@ class TileSoftmax {
     }
   }
 
-  void add_range(const KeyRange& range, const float* k, const float* v) {
+  void add_range(const KeyRange& range, const T* k, const T* v) {
     const int64_t width = range.end - range.begin;
     kernels::matmul_nt(rows_, width, head_dim_, q_, k + range.begin * head_dim_, scores_);
     if (!range.full) mask_excluded(range, width);
@@ -88,13 +89,11 @@ class TileSoftmax {
            plan_.valid_row[static_cast<size_t>(tile_.first_row + r * tile_.step)] != 0;
   }
 
-  void gather(const int32_t* key_rows, int64_t count, int64_t width, const float* plane,
-              float* out) const {
+  void gather(const int32_t* key_rows, int64_t count, int64_t width, const T* plane, T* out) const {
     for (int64_t c = 0; c < count; ++c) {
-      std::memcpy(out + c * head_dim_, plane + key_rows[c] * head_dim_,
-                  static_cast<size_t>(head_dim_) * sizeof(float));
+      std::copy_n(plane + key_rows[c] * head_dim_, head_dim_, out + c * head_dim_);
     }
-    std::fill_n(out + count * head_dim_, (width - count) * head_dim_, 0.0f);
+    std::fill_n(out + count * head_dim_, (width - count) * head_dim_, T{});
   }
 
   void mask_excluded(const KeyRange& range, int64_t width) {
@@ -116,10 +115,15 @@ class TileSoftmax {
     end_[r] = some ? end - range.begin : 0;
   }
 
-  void add_scores(int64_t width, const float* values) {
-    kernels::softmax_strip(rows_, width, begin_, end_, scores_, max_, sum_, correction_);
+  void add_scores(int64_t width, const T* values) {
+    if constexpr (std::is_same_v<T, BFloat16>) {
+      kernels::softmax_strip(rows_, width, begin_, end_, scores_, max_, sum_, correction_,
+                             probabilities_);
+    } else {
+      kernels::softmax_strip(rows_, width, begin_, end_, scores_, max_, sum_, correction_);
+    }
     if (!first_) kernels::scale_rows(rows_, head_dim_, correction_, out_);
-    kernels::matmul_nn(rows_, head_dim_, width, scores_, values, out_,
+    kernels::matmul_nn(rows_, head_dim_, width, probabilities_, values, out_,
                        first_ ? kernels::Accumulate::kNo : kernels::Accumulate::kYes);
     first_ = false;
   }
@@ -128,10 +132,11 @@ class TileSoftmax {
   const QueryTile& tile_;
   const int64_t head_dim_;
   const int64_t rows_;  // of the products: tile.rows rounded up
-  const float* q_;
-  float* scores_;    // [rows][keys of the strip]
-  float* out_;       // [rows][head_dim], not yet divided by the sums
-  float* gathered_;  // keys, then values of global columns
+  const T* q_;
+  float* scores_;     // [rows][keys of the strip]
+  T* probabilities_;  // the same shape; in f32 the same memory
+  float* out_;        // [rows][head_dim], not yet divided by the sums
+  T* gathered_;       // keys, then values of global columns
   bool first_ = true;
   bool counts_[kQueryRows];
   int32_t begin_[kQueryRows];
@@ -147,29 +152,30 @@ void write_nothing(const QueryTile& tile, int64_t head_dim, float* out, int64_t 
   if (lse != nullptr) std::fill_n(lse, tile.rows, kNothing);
 }
 
-// Token-major inputs of all rows on their way to tiles and back.
+// Token-major inputs of all rows on their way to tiles of type T and back.
+template <typename T>
 class BatchForward {
  public:
   BatchForward(const AttentionPlan& plan, int64_t head_dim, ThreadPool& pool)
       : plan_(plan), head_dim_(head_dim), heads_(plan.pattern.heads), pool_(pool) {
     const int64_t plane = heads_ * plan.key_rows * head_dim;
     const int64_t queries = kQueryRows * head_dim;
-    arena_.reset(2 * Arena::bytes_for(plane) +
-                 static_cast<size_t>(pool.threads()) * Arena::bytes_for(queries));
-    keys_ = arena_.floats(plane);
-    values_ = arena_.floats(plane);
+    arena_.reset(2 * Arena::bytes_for(plane, sizeof(T)) +
+                 static_cast<size_t>(pool.threads()) * Arena::bytes_for(queries, sizeof(T)));
+    keys_ = arena_.take<T>(plane);
+    values_ = arena_.take<T>(plane);
     scratch_.resize(static_cast<size_t>(pool.threads()));
     for (AttentionScratch& scratch : scratch_) {
-      scratch.resize(plan, head_dim);
-      queries_.push_back(arena_.floats(queries));
+      scratch.resize(plan, head_dim, kType);
+      queries_.push_back(arena_.take<T>(queries));
     }
   }
 
   void pack(const float* k, const float* v) {
     pool_.run(heads_, [&](int64_t head, int) {
       const int64_t plane = plan_.key_rows * head_dim_;
-      std::fill_n(keys_ + head * plane, plane, 0.0f);
-      std::fill_n(values_ + head * plane, plane, 0.0f);
+      std::fill_n(keys_ + head * plane, plane, T{});
+      std::fill_n(values_ + head * plane, plane, T{});
     });
     const int64_t chunks = (plan_.rows + kPackRows - 1) / kPackRows;
     pool_.run(chunks, [&](int64_t chunk, int) {
@@ -195,27 +201,30 @@ class BatchForward {
   }
 
  private:
+  void store(const float* from, T* to) const {
+    kernels::to_rows(1, head_dim_, from, {kType, to, head_dim_, nullptr, nullptr});
+  }
+
   void pack_row(int64_t row, const float* k, const float* v) {
     for (int64_t head = 0; head < heads_; ++head) {
       const auto group = static_cast<size_t>(plan_.head_group[static_cast<size_t>(head)]);
       const int64_t key_row = plan_.groups[group].key_row[static_cast<size_t>(row)];
       const int64_t to = (head * plan_.key_rows + key_row) * head_dim_;
       const int64_t from = (row * heads_ + head) * head_dim_;
-      std::memcpy(keys_ + to, k + from, static_cast<size_t>(head_dim_) * sizeof(float));
-      std::memcpy(values_ + to, v + from, static_cast<size_t>(head_dim_) * sizeof(float));
+      store(k + from, keys_ + to);
+      store(v + from, values_ + to);
     }
   }
 
   void attend_tile(const QueryTile& tile, int64_t head, int worker, const float* q, float* out,
                    float* lse) {
-    float* queries = queries_[static_cast<size_t>(worker)];
+    T* queries = queries_[static_cast<size_t>(worker)];
     for (int64_t r = 0; r < tile.rows; ++r) {
       const int64_t row = tile.first_row + r * tile.step;
-      std::memcpy(queries + r * head_dim_, q + (row * heads_ + head) * head_dim_,
-                  static_cast<size_t>(head_dim_) * sizeof(float));
+      store(q + (row * heads_ + head) * head_dim_, queries + r * head_dim_);
     }
     const int64_t padding = round_up(tile.rows, kRowAlign) - tile.rows;
-    std::fill_n(queries + tile.rows * head_dim_, padding * head_dim_, 0.0f);
+    std::fill_n(queries + tile.rows * head_dim_, padding * head_dim_, T{});
     const int64_t plane = head * plan_.key_rows * head_dim_;
     float tile_lse[kQueryRows];
     attention_tile(plan_, tile, head_dim_, queries, keys_ + plane, values_ + plane,
@@ -228,42 +237,77 @@ class BatchForward {
     }
   }
 
+  static constexpr DType kType = std::is_same_v<T, float> ? DType::kF32 : DType::kBF16;
   const AttentionPlan& plan_;
   const int64_t head_dim_;
   const int64_t heads_;
   ThreadPool& pool_;
   Arena arena_;
-  float* keys_ = nullptr;                  // [heads][key_rows][head_dim]
-  float* values_ = nullptr;                // the same
-  std::vector<float*> queries_;            // per worker: [kQueryRows][head_dim]
+  T* keys_ = nullptr;                      // [heads][key_rows][head_dim]
+  T* values_ = nullptr;                    // the same
+  std::vector<T*> queries_;                // per worker: [kQueryRows][head_dim]
   std::vector<AttentionScratch> scratch_;  // per worker
 };
 
 }  // namespace
 
-void AttentionScratch::resize(const AttentionPlan& plan, int64_t head_dim) {
+namespace {
+
+struct ScratchSizes {
+  int64_t scores, copy, out, keys;  // elements
+  bool rounded;
+};
+
+ScratchSizes scratch_sizes(const AttentionPlan& plan, int64_t head_dim, DType type) {
+  int64_t width = 0;
+  for (const KeyRange& range : plan.ranges) {
+    width = std::max<int64_t>(width, range.end - range.begin);
+  }
   size_t columns = 0;
   for (const HeadGroup& group : plan.groups) {
     for (const std::vector<int32_t>& rows : group.global_key_rows) {
       columns = std::max(columns, rows.size());
     }
   }
-  const int64_t needed = kCacheLine + kQueryRows * (kStripKeys + head_dim) +
-                         gathered_floats(static_cast<int64_t>(columns), head_dim);
-  if (static_cast<int64_t>(data_.size()) < needed) data_.resize(static_cast<size_t>(needed));
+  const int64_t gathered =
+      std::min(round_up(static_cast<int64_t>(columns), kGatherAlign), kStripKeys);
+  const int64_t scores = kQueryRows * std::max(width, gathered);
+  const bool rounded = type == DType::kBF16;
+  return {scores, rounded ? scores : 0, kQueryRows * head_dim, 2 * gathered * head_dim, rounded};
 }
 
-float* AttentionScratch::data() noexcept {
-  const auto address = reinterpret_cast<uintptr_t>(data_.data()) / sizeof(float);
-  return data_.data() + (kCacheLine - address % kCacheLine) % kCacheLine;
+size_t scratch_bytes(const ScratchSizes& s) {
+  const size_t key_size = s.rounded ? sizeof(BFloat16) : sizeof(float);
+  return Arena::bytes_for(s.scores) + Arena::bytes_for(s.copy, sizeof(BFloat16)) +
+         Arena::bytes_for(s.out) + Arena::bytes_for(s.keys, key_size);
 }
 
-void attention_tile(const AttentionPlan& plan, const QueryTile& tile, int64_t head_dim,
-                    const float* q, const float* k, const float* v, float* out, int64_t out_stride,
-                    float* lse, AttentionScratch& scratch) {
+}  // namespace
+
+size_t AttentionScratch::bytes_for(const AttentionPlan& plan, int64_t head_dim, DType type) {
+  return scratch_bytes(scratch_sizes(plan, head_dim, type));
+}
+
+void AttentionScratch::resize(const AttentionPlan& plan, int64_t head_dim, DType type) {
+  const auto [scores, copy, out, keys, rounded] = scratch_sizes(plan, head_dim, type);
+  arena_.reset(scratch_bytes({scores, copy, out, keys, rounded}));
+  parts_.scores = arena_.take<float>(scores);
+  parts_.probabilities = arena_.take<BFloat16>(copy);
+  parts_.out = arena_.take<float>(out);
+  if (rounded) {
+    parts_.gathered = arena_.take<BFloat16>(keys);
+  } else {
+    parts_.gathered = arena_.take<float>(keys);
+  }
+}
+
+template <typename T>
+void attention_tile(const AttentionPlan& plan, const QueryTile& tile, int64_t head_dim, const T* q,
+                    const T* k, const T* v, float* out, int64_t out_stride, float* lse,
+                    AttentionScratch& scratch) {
   const std::vector<int32_t>& globals = plan.groups[static_cast<size_t>(tile.group)]
                                             .global_key_rows[static_cast<size_t>(tile.sequence)];
-  TileSoftmax softmax(plan, tile, head_dim, q, scratch.data());
+  TileSoftmax<T> softmax(plan, tile, head_dim, q, scratch.parts());
   if ((tile.range_count == 0 && globals.empty()) || !softmax.any_query()) {
     write_nothing(tile, head_dim, out, out_stride, lse);
     return;
@@ -275,9 +319,16 @@ void attention_tile(const AttentionPlan& plan, const QueryTile& tile, int64_t he
   softmax.finish(out, out_stride, lse);
 }
 
+template void attention_tile(const AttentionPlan&, const QueryTile&, int64_t, const float*,
+                             const float*, const float*, float*, int64_t, float*,
+                             AttentionScratch&);
+template void attention_tile(const AttentionPlan&, const QueryTile&, int64_t, const BFloat16*,
+                             const BFloat16*, const BFloat16*, float*, int64_t, float*,
+                             AttentionScratch&);
+
 void attention_forward(const AttentionPlan& plan, int64_t head_dim, const float* q, const float* k,
                        const float* v, const GlobalInputs& global, float* out, float* lse,
-                       ThreadPool& pool) {
+                       ThreadPool& pool, DType type) {
   if (head_dim < 1 || head_dim > kMaxHeadDim) {
     throw Error(ErrorCode::kInvalidArgument,
                 "head_dim is " + std::to_string(head_dim) + "; allowed are 1 to " +
@@ -292,9 +343,15 @@ void attention_forward(const AttentionPlan& plan, int64_t head_dim, const float*
                 "were given",
                 "attention forward");
   }
-  BatchForward batch(plan, head_dim, pool);
-  batch.pack(k, v);
-  batch.attend(q, out, lse);
+  const auto run = [&](auto batch) {
+    batch.pack(k, v);
+    batch.attend(q, out, lse);
+  };
+  if (type == DType::kBF16) {
+    run(BatchForward<BFloat16>(plan, head_dim, pool));
+  } else {
+    run(BatchForward<float>(plan, head_dim, pool));
+  }
   global_rows_forward(plan, head_dim, own ? global : GlobalInputs{q, k, v}, out, lse, pool);
 }
 

@@ -5,9 +5,10 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "attention/plan.h"
+#include "tensor/arena.h"
+#include "tensor/dtype.h"
 
 namespace longformer {
 
@@ -16,21 +17,34 @@ class ThreadPool;
 // Per-thread working memory of attention_tile; sized once, reused.
 class AttentionScratch {
  public:
-  void resize(const AttentionPlan& plan, int64_t head_dim);
-  float* data() noexcept;  // 64-byte aligned
+  // type: of the tiles, kF32 or kBF16.
+  void resize(const AttentionPlan& plan, int64_t head_dim, DType type);
+  // Bytes that resize() takes.
+  static size_t bytes_for(const AttentionPlan& plan, int64_t head_dim, DType type);
+
+  struct Parts {
+    float* scores = nullptr;        // [kQueryRows][longest strip]
+    void* probabilities = nullptr;  // the same in bf16; only for bf16
+    float* out = nullptr;           // [kQueryRows][head_dim]
+    void* gathered = nullptr;       // keys, then values of global columns
+  };
+  const Parts& parts() const noexcept { return parts_; }
 
  private:
-  std::vector<float> data_;
+  Arena arena_;
+  Parts parts_;
 };
 
-// One tile of one head.
+// One tile of one head. T is float, or BFloat16 where kernels::supports(kBF16): then probabilities
+// are rounded to bf16 in front of the second product; scores, sums and the output stay f32.
 //   q      [tile.rows rounded up to 8][head_dim], scaled; rows past tile.rows must be finite
 //   k, v   the head's plane [plan.key_rows][head_dim]
 //   out    row r is written to out + r * out_stride, head_dim floats
 //   lse    [tile.rows] log of the sum of exp, -infinity for a query that counts no key; may be null
-void attention_tile(const AttentionPlan& plan, const QueryTile& tile, int64_t head_dim,
-                    const float* q, const float* k, const float* v, float* out, int64_t out_stride,
-                    float* lse, AttentionScratch& scratch);
+template <typename T>
+void attention_tile(const AttentionPlan& plan, const QueryTile& tile, int64_t head_dim, const T* q,
+                    const T* k, const T* v, float* out, int64_t out_stride, float* lse,
+                    AttentionScratch& scratch);
 
 // Projections that the global rows use; all [rows][heads][head_dim] like q, k, v.
 struct GlobalInputs {
@@ -42,9 +56,10 @@ struct GlobalInputs {
 // The whole pattern on token-major inputs [plan.rows][heads][head_dim], q already scaled; out
 // likewise, lse [rows][heads] or null. Global rows use `global` when
 // plan.pattern.global_projections, else q, k, v. Runs on `pool`. Throws kInvalidArgument when
-// head_dim is not in 1..kMaxHeadDim or projections of global rows are needed and not given.
+// head_dim is not in 1..kMaxHeadDim or projections of global rows are needed and not given. Under
+// type kBF16 q, k and v are rounded to bf16 for the tiles; global rows stay f32.
 void attention_forward(const AttentionPlan& plan, int64_t head_dim, const float* q, const float* k,
                        const float* v, const GlobalInputs& global, float* out, float* lse,
-                       ThreadPool& pool);
+                       ThreadPool& pool, DType type = DType::kF32);
 
 }  // namespace longformer

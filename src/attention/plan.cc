@@ -115,6 +115,7 @@ class Compiler {
     HeadGroup& group = plan_.groups[g];
     const size_t sequences = plan_.pattern.lengths.size();
     group.key_row.resize(static_cast<size_t>(plan_.rows));
+    group.query_row.resize(static_cast<size_t>(plan_.rows));
     group.global_key_rows.resize(sequences);
     classes_[g].resize(sequences);
     int64_t next = 0;
@@ -222,7 +223,7 @@ class Compiler {
   }
 
   void add_tile(size_t s, size_t g, int64_t first_row, int64_t rows) {
-    const HeadGroup& group = plan_.groups[g];
+    HeadGroup& group = plan_.groups[g];
     const ResidueClass& place =
         classes_[g][s][static_cast<size_t>((first_row - begin_of(s)) % group.dilation)];
     QueryTile tile;
@@ -232,6 +233,13 @@ class Compiler {
     tile.step = static_cast<int32_t>(group.dilation);
     tile.rows = static_cast<int32_t>(rows);
     tile.position = group.key_row[static_cast<size_t>(first_row)];
+    tile.query_row = group.query_rows;
+    for (int64_t r = 0; r < rows; ++r) {
+      group.query_row[static_cast<size_t>(first_row + r * group.dilation)] =
+          static_cast<int32_t>(group.query_rows + r);
+    }
+    group.query_rows += round_up(rows, kRowAlign);
+    check_index(static_cast<size_t>(group.query_rows));
     tile.left = static_cast<int32_t>(left_);
     tile.right = static_cast<int32_t>(right_);
     tile.limit_begin = static_cast<int32_t>(place.hull_begin);

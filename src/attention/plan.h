@@ -43,7 +43,8 @@ struct QueryTile {
   int64_t first_row = 0;  // row of the concatenated batch; query r is row first_row + r * step
   int32_t step = 1;       // the group's dilation
   int32_t rows = 0;
-  int32_t position = 0;  // key row of the first query; query r sits at position + r
+  int32_t position = 0;   // key row of the first query; query r sits at position + r
+  int64_t query_row = 0;  // of the first query; query r stands at query_row + r
   // Query r counts key row k of a range when max(limit_begin, position + r - left) <= k <
   // min(limit_end, position + r + right + 1) and k is not excluded. (A full window has left = right
   // = kMaxSequence.)
@@ -80,6 +81,10 @@ struct HeadGroup {
   int64_t dilation = 1;
   std::vector<int32_t> heads;
   std::vector<int32_t> key_row;  // [rows of the batch]: the key row of each token
+  // [rows of the batch]: where the query of each token stands. Queries of one head lie as
+  // [query_rows][head_dim] in the order of the group's tiles, each tile rounded up to kRowAlign.
+  std::vector<int32_t> query_row;
+  int64_t query_rows = 0;
   std::vector<std::vector<int32_t>>
       global_key_rows;  // per sequence: key rows of its global columns, by position
 };

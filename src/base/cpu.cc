@@ -7,10 +7,10 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <sstream>
+
+#include "base/control_groups.h"
 
 namespace longformer {
 namespace {
@@ -23,18 +23,6 @@ constexpr std::array<std::string_view, 24> kFeatures = {
     "avx_vnni",    "avx512f",     "avx512dq", "avx512bw", "avx512vl", "avx512_vnni",
     "avx512_bf16", "avx512_fp16", "amx_tile", "amx_bf16", "amx_int8", "asimd",
     "asimdhp",     "asimddp",     "bf16",     "i8mm",     "sve",      "sve2"};
-
-std::string read_text(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(in), {});
-}
-
-std::string_view trim(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const size_t begin = text.find_first_not_of(kSpace);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
-}
 
 std::optional<double> parse_positive(std::string_view text) {
   int64_t value = 0;
@@ -58,33 +46,6 @@ std::optional<double> quota_v1(const fs::path& group) {
   const auto p = parse_positive(trim(read_text(group / "cpu.cfs_period_us")));
   if (!q || !p) return std::nullopt;
   return *q / *p;
-}
-
-// A quota counts for everything below it, so the smallest one from the group up to the mount point
-// holds. Inside a container the group's path may not exist below the mount: the mount point itself
-// is then the group.
-template <typename Quota>
-std::optional<double> smallest_quota(const fs::path& mount, const std::string& group, Quota quota) {
-  fs::path relative = fs::path(group).relative_path();
-  if (std::find(relative.begin(), relative.end(), "..") != relative.end()) relative.clear();
-  std::optional<double> smallest;
-  for (;;) {
-    if (const auto cores = quota(mount / relative); cores && (!smallest || *cores < *smallest)) {
-      smallest = cores;
-    }
-    if (relative.empty()) return smallest;
-    relative = relative.parent_path();
-  }
-}
-
-bool lists_cpu(std::string_view controllers) {
-  while (!controllers.empty()) {
-    const size_t comma = controllers.find(',');
-    if (controllers.substr(0, comma) == "cpu") return true;
-    if (comma == std::string_view::npos) return false;
-    controllers.remove_prefix(comma + 1);
-  }
-  return false;
 }
 
 }  // namespace
@@ -131,23 +92,10 @@ int affinity_cores() noexcept {
 
 int quota_cores(const fs::path& root) {
   std::optional<double> smallest;
-  std::istringstream lines(read_text(root / "proc/self/cgroup"));
-  for (std::string line; std::getline(lines, line);) {  // "ID:CONTROLLERS:PATH"
-    const size_t first = line.find(':');
-    if (first == std::string::npos) continue;
-    const size_t second = line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const std::string group = line.substr(second + 1);
-    std::optional<double> cores;
-    if (controllers.empty()) {
-      cores = smallest_quota(root / "sys/fs/cgroup", group, quota_v2);
-    } else if (lists_cpu(controllers)) {
-      cores = smallest_quota(root / "sys/fs/cgroup" / controllers, group, quota_v1);
-      if (!cores) cores = smallest_quota(root / "sys/fs/cgroup/cpu", group, quota_v1);
-    }
+  visit_control_groups(root, "cpu", [&](const fs::path& group, GroupVersion version) {
+    const auto cores = version == GroupVersion::kV2 ? quota_v2(group) : quota_v1(group);
     if (cores && (!smallest || *cores < *smallest)) smallest = cores;
-  }
+  });
   if (!smallest) return 0;
   return static_cast<int>(std::clamp(std::ceil(*smallest), 1.0, 1e6));
 }

@@ -38,6 +38,9 @@ struct ModelOptions {
 void add_model_options(CLI::App& app, ModelOptions& options);
 // Adds --offline, which HF_HUB_OFFLINE and TRANSFORMERS_OFFLINE set as well.
 void add_offline_option(CLI::App& app, bool& offline);
+// An option that takes true or false.
+CLI::Option* add_boolean(CLI::App& app, const std::string& name, bool& value,
+                         const std::string& help);
 // The directory that --model or its absence means: one that exists comes before a name in the hub
 // cache. Never opens a connection. Throws kNotFound with what to do.
 std::filesystem::path model_directory(const ModelOptions& options);
@@ -56,6 +59,7 @@ void add_embed(CLI::App& root, Commands& commands);
 void add_convert(CLI::App& root, Commands& commands);
 void add_tokenize(CLI::App& root, Commands& commands);
 void add_pull(CLI::App& root, Commands& commands);
+void add_bench(CLI::App& root, Commands& commands);
 void add_schema(CLI::App& root, Commands& commands);
 
 }  // namespace longformer::cli

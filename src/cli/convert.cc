@@ -40,6 +40,7 @@ void find_special_tokens(const ConvertCommand& command, LongModelSettings& setti
 DType dtype_of(const std::string& name) {
   if (name == "bf16") return DType::kBF16;
   if (name == "f16") return DType::kF16;
+  if (name == "int8") return DType::kI8;
   return DType::kF32;
 }
 
@@ -101,7 +102,8 @@ int run_convert(const ConvertCommand& command) {
     report = convert_dtype(command.source, command.destination, dtype_of(command.dtype));
   } else {
     notice(
-        "convert: say what to do: --to-long N --attention-window W, or --dtype f32, bf16 or f16");
+        "convert: say what to do: --to-long N --attention-window W, or --dtype f32, bf16, "
+        "f16 or int8");
     return kUsage;
   }
   print_report(command, report);
@@ -133,8 +135,10 @@ void add_convert(CLI::App& root, Commands& commands) {
   app->add_option("--threads", command->threads, "Threads of the check that ends the conversion")
       ->check(CLI::Range(1, 4096))
       ->needs(to_long);
-  app->add_option("--dtype", command->dtype, "Store the weights as f32, bf16 or f16")
-      ->check(CLI::IsMember({"f32", "bf16", "f16"}))
+  app->add_option(
+         "--dtype", command->dtype,
+         "Store the weights as f32, bf16, f16 or int8 (linear layers; the rest as bf16 and f32)")
+      ->check(CLI::IsMember({"f32", "bf16", "f16", "int8"}))
       ->excludes(to_long);
   app->add_flag("--json", command->json,
                 "One JSON object: destination, tensors, dropped, files, refused, checked_tokens, "

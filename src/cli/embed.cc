@@ -186,6 +186,9 @@ std::unique_ptr<Sink> make_sink(const EmbedCommand& command, const tasks::TextMo
           {"prompt", model.document_prompt},
           {"normalized", model.normalized() ? "true" : "false"}};
       if (command.passages) metadata["context"] = command.context;
+      if (const std::string compute = compute_note(model.encoder.info()); !compute.empty()) {
+        metadata["compute"] = compute;
+      }
       return std::make_unique<SafetensorsSink>(command.output, std::move(metadata));
     }
     default:
@@ -201,80 +204,105 @@ struct EmbedSummary {
   std::vector<io::SkippedFile> skipped;
 };
 
-// What the caller wants to know of one document.
-struct ReadingReport {
+// What is said of one file in the end.
+struct FileReport {
   int64_t windows = 1;
   bool unreadable = false;
+  bool replaced = false;
+  bool read = false;
 };
 
-// One document, or one part of a large one, into the sink.
-ReadingReport embed_one(const EmbedCommand& command, tasks::TextModel& model,
-                        const io::Document& document, const tasks::Hooks& hooks, Sink& sink) {
-  ReadingReport result;
-  const auto add = [&](tasks::EmbeddingRecord record) {
-    result = {record.windows, record.unreadable};
-    sink.add(std::move(record));
-  };
+tasks::EmbedSettings settings_of(const EmbedCommand& command, const tasks::TextModel& model) {
+  tasks::EmbedSettings settings;
   if (command.passages) {
-    const tasks::Reading reading =
-        command.context == "passage" ? tasks::Reading::kAlone : tasks::Reading::kInDocument;
-    tasks::embed_passages(model, document, reading,
-                          tasks::passage_options(model, command.task.passage_tokens), hooks, add);
-  } else {
-    add(tasks::embed_document(model, document, hooks));
+    settings.passages = tasks::passage_options(model, command.task.passage_tokens);
+    if (command.context == "passage") settings.reading = tasks::Reading::kAlone;
   }
-  return result;
+  return settings;
 }
 
-EmbedSummary embed_all(const EmbedCommand& command, tasks::TextModel& model,
-                       const std::vector<std::string>& names, Sink& sink) {
-  EmbedSummary summary;
-  ProgressBar bar;
-  for (size_t i = 0; i < names.size() && !sink.closed(); ++i) {
-    tasks::Hooks hooks;
-    hooks.progress = [&](int64_t done, int64_t total) {
-      const double part = total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total);
-      bar.update((static_cast<double>(i) + part) / static_cast<double>(names.size()));
+// Reads the files into the sink; a file is known to the embedder by its number.
+class Embedding {
+ public:
+  Embedding(const EmbedCommand& command, tasks::TextModel& model,
+            const std::vector<std::string>& names, Sink& sink)
+      : command_(command),
+        names_(names),
+        sink_(sink),
+        reports_(names.size()),
+        embedder_(model, hooked(settings_of(command, model)),
+                  [this](tasks::EmbeddingRecord record) { take(std::move(record)); }) {}
+
+  EmbedSummary run() {
+    try {
+      for (size_t i = 0; i < names_.size() && !sink_.closed(); ++i) read(i);
+      if (!sink_.closed()) embedder_.flush();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kCancelled || !sink_.closed()) throw;
+    }  // else the reader went away
+    for (size_t i = 0; i < names_.size(); ++i) {
+      const FileReport& report = reports_[i];
+      if (!report.read) continue;
+      ++summary_.documents;
+      if (report.windows > 1) ++summary_.windowed;
+      if (report.unreadable) summary_.unreadable.push_back(names_[i]);
+      if (report.replaced) summary_.replaced.push_back(names_[i]);
+    }
+    return std::move(summary_);
+  }
+
+ private:
+  tasks::EmbedSettings hooked(tasks::EmbedSettings settings) {
+    settings.progress = [this](const tasks::WaitingDocument& waiting, double share) {
+      bar_.update((static_cast<double>(waiting.key) + share) / static_cast<double>(names_.size()));
     };
-    hooks.cancelled = [&] { return sink.closed(); };
-    ReadingReport report;
-    bool replaced = false;
+    settings.cancelled = [this] { return sink_.closed(); };
+    return settings;
+  }
+
+  void take(tasks::EmbeddingRecord record) {
+    FileReport& report = reports_[static_cast<size_t>(record.key)];
+    report.windows = std::max(report.windows, record.windows);
+    report.unreadable = report.unreadable || record.unreadable;
+    sink_.add(std::move(record));
+  }
+
+  void read(size_t i) {
     std::exception_ptr failure;  // not of the file
-    const auto embed_part = [&](const io::Document& document) {
+    const auto add_part = [&](io::Document document) {
       // A whole document has one vector; what cannot be held at once has no vector.
-      if (!command.passages && !document.last) {
+      if (!command_.passages && !document.last) {
         throw Error(ErrorCode::kInvalidArgument,
                     "too long for one vector; --passages gives one a passage");
       }
-      replaced = replaced || document.replaced;
-      ReadingReport part;
+      reports_[i].replaced = reports_[i].replaced || document.replaced;
       try {
-        part = embed_one(command, model, document, hooks, sink);
+        embedder_.add(static_cast<int64_t>(i), std::move(document));
       } catch (...) {
         failure = std::current_exception();
         throw;
       }
-      report.windows = std::max(report.windows, part.windows);
-      report.unreadable = report.unreadable || part.unreadable;
     };
     try {
-      if (format_of(command) == Format::kSafetensors && names[i].size() + 16 > kMaxNameBytes) {
+      if (format_of(command_) == Format::kSafetensors && names_[i].size() + 16 > kMaxNameBytes) {
         throw Error(ErrorCode::kInvalidArgument, "its name is too long for a tensor's");
       }
-      io::read_document(names[i], command.documents.read, embed_part);
+      io::read_document(names_[i], command_.documents.read, add_part);
+      reports_[i].read = true;
     } catch (const Error& error) {
-      if (error.code() == ErrorCode::kCancelled && sink.closed()) break;  // the reader went away
       if (failure) std::rethrow_exception(failure);
-      summary.skipped.push_back({names[i], error.what()});
-      continue;
+      summary_.skipped.push_back({names_[i], error.what()});
     }
-    ++summary.documents;
-    if (report.windows > 1) ++summary.windowed;
-    if (report.unreadable) summary.unreadable.push_back(names[i]);
-    if (replaced) summary.replaced.push_back(names[i]);
   }
-  return summary;
-}
+
+  const EmbedCommand& command_;
+  const std::vector<std::string>& names_;
+  Sink& sink_;
+  ProgressBar bar_;
+  EmbedSummary summary_;
+  std::vector<FileReport> reports_;  // by file
+  tasks::DocumentEmbedder embedder_;
+};
 
 int run_embed(EmbedCommand command) {
   format_of(command);
@@ -287,7 +315,7 @@ int run_embed(EmbedCommand command) {
   if (command.context.empty()) command.context = model.takes_one_state() ? "passage" : "document";
   if (command.passages && command.context == "document") report_pooling_inside(model);
   const std::unique_ptr<Sink> sink = make_sink(command, model);
-  const EmbedSummary summary = embed_all(command, model, documents.names, *sink);
+  const EmbedSummary summary = Embedding(command, model, documents.names, *sink).run();
   report_skipped(summary.skipped);
   if (summary.documents == 0) {
     notice("nothing to embed: none of the files is usable");

@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "longformer/error.h"
+#include "models/precision.h"
 #include "tasks/index_settings.h"
 
 namespace longformer::cli {
@@ -54,6 +55,8 @@ void use_overrides(const io::Settings& settings, LoadOverrides& overrides) {
   const std::vector<int64_t> max_tokens = numbers(settings, kMaxTokensNote);
   if (overrides.max_tokens == 0 && !max_tokens.empty()) overrides.max_tokens = max_tokens[0];
   if (overrides.positions.empty()) overrides.positions = tasks::setting(settings, kPositionsNote);
+  const std::string compute = tasks::setting(settings, tasks::kComputeSetting);
+  if (overrides.compute.empty() && compute_from_name(compute)) overrides.compute = compute;
 }
 
 }  // namespace

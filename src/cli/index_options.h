@@ -8,7 +8,7 @@ namespace longformer::cli {
 
 // The model's directory, where no other is named: the one that the index was built with. Throws
 // kNotFound, saying what to do, where that is no longer there. Pooling, the prompt of documents,
-// windows, dilation and lengths likewise.
+// windows, dilation, lengths and the arithmetic likewise.
 void use_index_settings(const io::Settings& settings, TaskOptions& options);
 
 // The options about windows, dilation and lengths, as use_index_settings() finds them again.

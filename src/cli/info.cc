@@ -12,6 +12,7 @@
 #include "kernels/isa.h"
 #include "kernels/rowwise.h"
 #include "longformer/encoder.h"
+#include "models/precision.h"
 
 namespace longformer::cli {
 namespace {
@@ -23,6 +24,16 @@ struct InfoOptions {
   bool names = false;
 };
 
+// What each value of --compute means on this processor.
+Json compute_record() {
+  Json record = Json::object();
+  for (const Compute compute : {Compute::kF32, Compute::kBf16, Compute::kInt8}) {
+    record[std::string(compute_name(compute))] = std::string(
+        choose_precision(compute, /*stored_int8=*/false, processor_arithmetic()).computed);
+  }
+  return record;
+}
+
 Json machine_record(const InfoOptions& options) {
   const CpuInfo cpu = cpu_info();
   return {{"version", LONGFORMER_VERSION},
@@ -33,7 +44,8 @@ Json machine_record(const InfoOptions& options) {
           {"simd_targets", kernels::supported_targets()},
           {"row_quantum", kernels::row_quantum()},
           {"threads",
-           options.model.threads > 0 ? options.model.threads : ThreadPool::default_threads()}};
+           options.model.threads > 0 ? options.model.threads : ThreadPool::default_threads()},
+          {"compute", compute_record()}};
 }
 
 Json model_record(const InfoOptions& options) {
@@ -54,6 +66,8 @@ Json model_record(const InfoOptions& options) {
                  {"attention_window", info.attention_window},
                  {"attention_dilation", info.attention_dilation},
                  {"overrides", info.overrides},
+                 {"compute", compute_name(info.compute)},
+                 {"computed", info.computed},
                  {"pooler", info.has_pooler}};
   if (options.names) {
     record["loaded"] = names.loaded;
@@ -77,12 +91,13 @@ std::string plain(const Json& value) {
   return text;
 }
 
-void print(const Json& record) {
+void print(const Json& record, const std::string& before = "") {
   for (const auto& [key, value] : record.items()) {
     if (value.is_object()) {
-      print(value);
+      print(value, key == "model" ? "" : key + " ");
     } else {
-      std::printf("%-18s %s\n", key.c_str(), printable(plain(value), Lines::kJoin).c_str());
+      std::printf("%-18s %s\n", (before + key).c_str(),
+                  printable(plain(value), Lines::kJoin).c_str());
     }
   }
 }

@@ -1,6 +1,7 @@
 #include "cli/load_options.h"
 
 #include "base/limits.h"
+#include "models/precision.h"
 
 namespace longformer::cli {
 
@@ -27,6 +28,12 @@ void add_load_options(CLI::App& app, LoadOverrides& overrides) {
   app.add_option("--positions", overrides.positions,
                  "Positions beyond the trained ones: interpolated (rotary ones go on), or repeated")
       ->check(CLI::IsMember({"extend", "repeat"}));
+  app.add_option("--compute", overrides.compute,
+                 "Arithmetic of the matrix products: f32; bf16 and int8 are faster and a little "
+                 "less exact; default: int8 for a model that is stored so, else f32")
+      ->check(CLI::IsMember({"f32", "bf16", "int8"}));
+  add_boolean(app, "--check-tensors", overrides.check_tensors,
+              "Refuse a model whose weights hold NaN or infinity, and name the place");
 }
 
 void apply(const LoadOverrides& overrides, LoadOptions& options) {
@@ -36,6 +43,12 @@ void apply(const LoadOverrides& overrides, LoadOptions& options) {
   options.positions = PositionScheme::kTrained;
   if (overrides.positions == "extend") options.positions = PositionScheme::kExtend;
   if (overrides.positions == "repeat") options.positions = PositionScheme::kRepeat;
+  options.compute = compute_from_name(overrides.compute).value_or(Compute::kStored);
+  options.check_tensors = overrides.check_tensors;
+}
+
+std::string compute_note(const EncoderInfo& info) {
+  return info.compute == Compute::kF32 ? "" : std::string(compute_name(info.compute));
 }
 
 void report_overrides(const EncoderInfo& info) {

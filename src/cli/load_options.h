@@ -1,5 +1,5 @@
-// Windows, dilation and lengths other than the checkpoint's: the options that every command with a
-// model shares.
+// How a model is loaded: windows, dilation and lengths other than the checkpoint's, the arithmetic,
+// the check of its weights: the options that every command with a model shares.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,19 @@ struct LoadOverrides {
   std::vector<int64_t> attention_dilation;
   int64_t max_tokens = 0;
   std::string positions;  // "", "extend", "repeat"
+  std::string compute;    // "", "f32", "bf16", "int8"
+  bool check_tensors = false;
 };
 
-// Adds --attention-window, --attention-dilation, --max-tokens and --positions.
+// Adds --attention-window, --attention-dilation, --max-tokens, --positions, --compute and
+// --check-tensors.
 void add_load_options(CLI::App& app, LoadOverrides& overrides);
 
 // Puts them into what Encoder::load and load_text_model take.
 void apply(const LoadOverrides& overrides, LoadOptions& options);
+
+// "bf16" or "int8", where numbers are not computed in f32, for what is written beside them.
+std::string compute_note(const EncoderInfo& info);
 
 // A notice on standard error that says what the options changed; nothing where they changed
 // nothing.

@@ -1,10 +1,12 @@
 // The command: parse, run one subcommand, turn errors into one line and an exit code.
+#include <cstdio>
 #include <exception>
 #include <new>
 #include <string>
 
 #include "cli/command.h"
 #include "cli/process.h"
+#include "cli/profile_table.h"
 #include "kernels/isa.h"
 #include "longformer/error.h"
 
@@ -36,6 +38,7 @@ int run_command(int argc, char** argv) {
   add_convert(root, commands);
   add_info(root, commands);
   add_pull(root, commands);
+  add_bench(root, commands);
   add_schema(root, commands);
   try {
     root.parse(argc, argv);
@@ -59,8 +62,12 @@ int run_command(int argc, char** argv) {
     return kUsage;
   }
   kernels::apply_isa_limit_from_environment();
+  const bool verbose = profile_from_environment();
   for (const auto& [app, run] : commands.list) {
-    if (app->parsed()) return run();
+    if (!app->parsed()) continue;
+    const int code = run();
+    if (verbose) std::fputs(profile_table(take_profile()).c_str(), stderr);
+    return code;
   }
   return kUsage;
 }

@@ -26,6 +26,14 @@ void add_offline_option(CLI::App& app, bool& offline) {
                "Open no connection. Only pull ever opens one, and refuses with this option");
 }
 
+CLI::Option* add_boolean(CLI::App& app, const std::string& name, bool& value,
+                         const std::string& help) {
+  return app.add_option(name, value, help)
+      ->check(CLI::IsMember({"true", "false"}))
+      ->type_name("true|false")
+      ->capture_default_str();
+}
+
 std::filesystem::path default_model_directory() {
   const auto from = [](const char* name) -> std::filesystem::path {
     const char* value = std::getenv(name);

@@ -103,6 +103,23 @@ constexpr std::array kPull = {
     Field{"downloaded_bytes", FieldType::kInteger, "bytes that this run brought"},
 };
 
+constexpr std::array kBench = {
+    Field{"implementation", FieldType::kString, "longformer, loop, chunks, full or reference"},
+    Field{"length", FieldType::kInteger, "tokens"},
+    Field{"seconds_median", FieldType::kNumber, "of one call, over the repeats"},
+    Field{"seconds_min", FieldType::kNumber, "the fastest repeat"},
+    Field{"seconds_max", FieldType::kNumber, "the slowest repeat"},
+    Field{"peak_bytes", FieldType::kInteger,
+          "resident memory at its highest during a call, above what was there before"},
+    Field{"repeats", FieldType::kInteger, "processes that measured it"},
+    Field{"threads", FieldType::kInteger, "that computed"},
+    Field{"model", FieldType::kStringOrNull, "directory of the model; null: attention alone"},
+    Field{"window", FieldType::kIntegerOrNull, "of attention; null: the model's"},
+    Field{"dilation", FieldType::kIntegerOrNull, "of attention; null: the model's"},
+    Field{"heads", FieldType::kInteger, "attention heads"},
+    Field{"head_dim", FieldType::kInteger, "size of a head"},
+};
+
 constexpr std::array kTables = {
     RecordTable{"search", "One passage, best first", kSearch},
     RecordTable{"index", "The summary of one run of index or index merge", kIndex},
@@ -110,6 +127,7 @@ constexpr std::array kTables = {
     RecordTable{"tokenize", "One text, or one window of it", kTokenize},
     RecordTable{"convert", "One conversion", kConvert},
     RecordTable{"pull", "One download", kPull},
+    RecordTable{"bench", "One implementation at one length", kBench},
 };
 
 Json list_of(const char* type) { return {{"type", "array"}, {"items", {{"type", type}}}}; }

@@ -302,14 +302,6 @@ int run_tokenize(const TokenizeCommand& command) {
   return Run(command).run();
 }
 
-CLI::Option* add_boolean(CLI::App& app, const std::string& name, bool& value,
-                         const std::string& help) {
-  return app.add_option(name, value, help)
-      ->check(CLI::IsMember({"true", "false"}))
-      ->type_name("true|false")
-      ->capture_default_str();
-}
-
 void add_cutting(CLI::App& app, TokenizeCommand& command) {
   CLI::Option* length = app.add_option("--max-length", command.max_length,
                                        "Cut texts to windows of at most so many tokens, special "

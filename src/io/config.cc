@@ -218,6 +218,9 @@ void Config::set(std::string_view key, const std::vector<int64_t>& value) {
 void Config::set(std::string_view key, const std::vector<std::string>& value) {
   impl_->json[std::string(key)] = value;
 }
+void Config::set(std::string_view key, const Config& object) {
+  impl_->json[std::string(key)] = object.impl_->json;
+}
 void Config::set_null(std::string_view key) { impl_->json[std::string(key)] = nullptr; }
 void Config::erase(std::string_view key) { impl_->json.erase(std::string(key)); }
 

@@ -53,6 +53,7 @@ class Config {
   void set(std::string_view key, const char* value) { set(key, std::string(value)); }
   void set(std::string_view key, const std::vector<int64_t>& value);
   void set(std::string_view key, const std::vector<std::string>& value);
+  void set(std::string_view key, const Config& object);
   void set_null(std::string_view key);
   void erase(std::string_view key);
   std::string dump()

@@ -1,55 +1,63 @@
-// c[m, n] = a[m, k] · B, f32, for B packed at load, transposed or plain; on the calling thread
-// alone. Layout: dense row-major. Any other row stride would make oneDNN fall to a slower
-// implementation with other bits. Numerics: f32 products and sums in the library's order; a row's
-// bits do not depend on m (products.cc says how). Cost: 2 m n k FLOP at 0.9 or more of the core's
-// peak from 16 rows up; about 0.3 us a call; 0.1 to 0.3 ms for the first call with a shape.
+// c[m, n] = a[m, k] · B in f32, bf16 or u8 · s8, for B packed at load, transposed or plain; on the
+// calling thread alone. Layout: dense row-major. Any other row stride would make oneDNN fall to a
+// slower implementation with other bits. Numerics: f32 products and sums in the library's order
+// (s32 sums, exact, under kI8); a row's bits do not depend on m (products.cc says how), a column's
+// not on the range. Cost: 2 m n k FLOP at 0.9 or more of the core's peak from 16 rows up; about 0.3
+// us a call; 0.1 to 0.3 ms for the first call with a shape.
 #include "kernels/gemm.h"
 
 #include <algorithm>
 #include <cstring>
 
+#include "base/profile.h"
+#include "kernels/gemm_pack.h"
+#include "kernels/isa.h"
 #include "kernels/products.h"
 #include "longformer/error.h"
 
 namespace longformer::kernels {
 namespace {
 
-// The second operand: one of the two.
-struct Weights {
-  dnnl_memory_t packed = nullptr;
-  const float* plain = nullptr;
-};
+constexpr size_t kResultSize = 4;  // f32 or s32
 
-// Fewer rows than a block: computed in scratch behind rows of zeros.
+DType row_type(DType weight_type) { return weight_type == DType::kI8 ? DType::kU8 : weight_type; }
+
+size_t row_bytes(const ProductKey& key) {
+  return dtype_size(row_type(key.type)) * static_cast<size_t>(key.k);
+}
+
+size_t result_row_bytes(const ProductKey& key) { return kResultSize * static_cast<size_t>(key.n); }
+
+// Fewer rows than a block: computed in scratch before rows of zeros.
 void run_padded(ThreadState& thread, BoundProduct& bound, const ProductKey& block, int64_t rows,
-                const float* a, const Weights& weights, float* c) {
-  const size_t a_bytes = sizeof(float) * static_cast<size_t>(block.m * block.k);
-  const size_t c_bytes = sizeof(float) * static_cast<size_t>(block.m * block.n);
-  const size_t a_used = sizeof(float) * static_cast<size_t>(rows * block.k);
-  const size_t c_used = sizeof(float) * static_cast<size_t>(rows * block.n);
-  auto* a_pad = static_cast<float*>(thread.padded_source.reserve(a_bytes));
-  auto* c_pad = static_cast<float*>(thread.padded_destination.reserve(c_bytes));
-  std::memcpy(a_pad, a, a_used);
-  std::memset(a_pad + rows * block.k, 0, a_bytes - a_used);
+                const std::byte* a, const void* weights, std::byte* c) {
+  const auto whole = static_cast<size_t>(block.m);
+  const auto used = static_cast<size_t>(rows);
+  const size_t a_row = row_bytes(block);
+  const size_t c_row = result_row_bytes(block);
+  auto* a_pad = static_cast<std::byte*>(thread.padded_source.reserve(whole * a_row));
+  auto* c_pad = static_cast<std::byte*>(thread.padded_destination.reserve(whole * c_row));
+  std::memcpy(a_pad, a, used * a_row);
+  std::memset(a_pad + used * a_row, 0, (whole - used) * a_row);
   if (block.form == Form::kPlainAdd) {
-    std::memcpy(c_pad, c, c_used);
-    std::memset(c_pad + rows * block.n, 0, c_bytes - c_used);
+    std::memcpy(c_pad, c, used * c_row);
+    std::memset(c_pad + used * c_row, 0, (whole - used) * c_row);
   }
-  thread.execute(bound, a_pad, weights.packed, weights.plain, c_pad);
-  std::memcpy(c, c_pad, c_used);
+  thread.execute(bound, a_pad, weights, c_pad);
+  std::memcpy(c, c_pad, used * c_row);
 }
 
 void run_in_blocks(ThreadState& thread, const ProductKey& key, int64_t large, int64_t small,
-                   const float* a, const Weights& weights, float* c) {
+                   const std::byte* a, const void* weights, std::byte* c) {
   for (int64_t row = 0; row < key.m;) {
     const int64_t left = key.m - row;
     ProductKey block = key;
     block.m = left >= large ? large : small;
     BoundProduct& bound = thread.find(block);
-    const float* a_row = a + row * key.k;
-    float* c_row = c + row * key.n;
+    const std::byte* a_row = a + static_cast<size_t>(row) * row_bytes(key);
+    std::byte* c_row = c + static_cast<size_t>(row) * result_row_bytes(key);
     if (left >= block.m) {
-      thread.execute(bound, a_row, weights.packed, weights.plain, c_row);
+      thread.execute(bound, a_row, weights, c_row);
     } else {
       run_padded(thread, bound, block, left, a_row, weights, c_row);
     }
@@ -57,7 +65,21 @@ void run_in_blocks(ThreadState& thread, const ProductKey& key, int64_t large, in
   }
 }
 
-void run(const ProductKey& key, const float* a, const Weights& weights, float* c) {
+const char* operation_name(Form form) {
+  switch (form) {
+    case Form::kLinear:
+      return "linear";
+    case Form::kTransposed:
+      return "matmul_nt";
+    case Form::kPlain:
+      return "matmul_nn";
+    case Form::kPlainAdd:
+      break;
+  }
+  return "matmul_nn +=";
+}
+
+void run(const ProductKey& key, const void* a, const void* weights, void* c) {
   if (key.m < 1 || key.n < 1 || key.k < 1) {
     throw Error(ErrorCode::kInternal, "a matrix product needs sizes of at least 1, got " +
                                           std::to_string(key.m) + " x " + std::to_string(key.n) +
@@ -66,11 +88,79 @@ void run(const ProductKey& key, const float* a, const Weights& weights, float* c
   ThreadState& thread = ThreadState::current();
   BoundProduct& bound = thread.find(key);
   const Product& product = *bound.product;
+  const ProfileScope scope(
+      {operation_name(key.form),
+       {key.m, key.n, key.k},
+       type_name(key.type),
+       product.implementation},
+      2.0 * static_cast<double>(key.m) * static_cast<double>(key.n) * static_cast<double>(key.k));
   if (product.any_rows) {
-    thread.execute(bound, a, weights.packed, weights.plain, c);
+    thread.execute(bound, a, weights, c);
   } else {
-    run_in_blocks(thread, key, product.large_block, product.small_block, a, weights, c);
+    run_in_blocks(thread, key, product.large_block, product.small_block,
+                  static_cast<const std::byte*>(a), weights, static_cast<std::byte*>(c));
   }
+}
+
+void run_bf16(const ProductKey& key, const BFloat16* a, const BFloat16* b, float* c) {
+  if (!supports(DType::kBF16)) {
+    throw Error(ErrorCode::kInternal, "there are no products of BF16 on this processor");
+  }
+  run(key, a, b, c);
+}
+
+// Columns of a layout that cannot be taken apart: all are computed, in scratch.
+void run_and_copy(const ProductKey& whole, const void* a, const void* weights, Columns columns,
+                  std::byte* c) {
+  const auto rows = static_cast<size_t>(whole.m);
+  const size_t row = result_row_bytes(whole);
+  const size_t used = kResultSize * static_cast<size_t>(columns.count);
+  auto* all = static_cast<std::byte*>(ThreadState::current().all_columns.reserve(rows * row));
+  run(whole, a, weights, all);
+  const std::byte* start = all + kResultSize * static_cast<size_t>(columns.first);
+  for (size_t r = 0; r < rows; ++r) std::memcpy(c + r * used, start + r * row, used);
+}
+
+Columns checked(Columns columns, int64_t out_features) {
+  if (columns.count == 0) columns.count = out_features - columns.first;
+  const int64_t end = columns.first + columns.count;
+  const bool inside = columns.first >= 0 && columns.count >= 1 && end <= out_features;
+  const bool whole_blocks = columns.first % kColumnQuantum == 0 &&
+                            (columns.count % kColumnQuantum == 0 || end == out_features);
+  if (inside && whole_blocks) return columns;
+  throw Error(ErrorCode::kInternal,
+              "columns " + std::to_string(columns.first) + " to " + std::to_string(end) + " of " +
+                  std::to_string(out_features) + " are no range that a product can compute; it " +
+                  "begins at a multiple of " + std::to_string(kColumnQuantum) +
+                  " and ends at one or at the end");
+}
+
+// Whether columns from any multiple of kColumnQuantum on begin with a block.
+bool can_split(const onednn::Layout& layout) { return kColumnQuantum % layout.column_block() == 0; }
+
+size_t column_offset(const ProductKey& whole, const onednn::Layout& layout, int64_t first) {
+  return dtype_size(whole.type) *
+         static_cast<size_t>(first / layout.column_block() * layout.strides[1]);
+}
+
+Products products_of(const Rows& x, const LinearAccess::Impl& impl, Columns columns,
+                     const void* sums) {
+  Products products;
+  products.stride = columns.count;
+  if (impl.scales.empty()) {
+    products.f32 = static_cast<const float*>(sums);
+    return products;
+  }
+  products.s32 = static_cast<const int32_t*>(sums);
+  products.row_scales = x.scales;
+  products.row_zeros = x.zeros;
+  products.column_scales = impl.scales.data() + columns.first;
+  products.column_sums = impl.sums.data() + columns.first;
+  return products;
+}
+
+Form plain_form(Accumulate accumulate) {
+  return accumulate == Accumulate::kYes ? Form::kPlainAdd : Form::kPlain;
 }
 
 std::string implementation(const ProductKey& key) {
@@ -79,72 +169,95 @@ std::string implementation(const ProductKey& key) {
 
 }  // namespace
 
-struct PackedMatrix::Impl {
-  dnnl::memory memory;
-  size_t bytes = 0;
-};
-
-PackedMatrix PackedMatrix::pack(const float* weight, int64_t out_features, int64_t in_features) {
-  if (out_features < 1 || in_features < 1) {
-    throw Error(ErrorCode::kInternal, "a weight matrix needs sizes of at least 1, got " +
-                                          std::to_string(out_features) + " x " +
-                                          std::to_string(in_features));
+bool supports(DType weight_type) {
+  switch (weight_type) {
+    case DType::kF32:
+      return true;
+    case DType::kBF16:
+      return matrix_isa() >= MatrixIsa::kAvx512Bf16;
+    case DType::kI8:
+      return matrix_isa() >= MatrixIsa::kAvx512Vnni;
+    default:
+      return false;
   }
-  ThreadState& thread = ThreadState::current();
-  auto impl = std::make_shared<Impl>();
-  onednn::guarded("packing a weight matrix", [&] {
-    const dnnl::memory::desc layout = linear_weight_layout(out_features, in_features);
-    const dnnl::memory::desc stored({in_features, out_features}, dnnl::memory::data_type::f32,
-                                    dnnl::memory::dims{1, in_features});
-    dnnl::memory source(stored, cpu_engine(), const_cast<float*>(weight));
-    impl->memory = dnnl::memory(layout, cpu_engine());
-    impl->bytes = layout.get_size();
-    auto making = lock_creation();
-    dnnl::reorder pack(source, impl->memory);
-    making.unlock();
-    pack.execute(thread.stream(), source, impl->memory);
-    thread.stream().wait();
-  });
-  PackedMatrix packed;
-  packed.out_features_ = out_features;
-  packed.in_features_ = in_features;
-  packed.impl_ = std::move(impl);
-  return packed;
 }
 
-size_t PackedMatrix::bytes() const noexcept { return impl_ == nullptr ? 0 : impl_->bytes; }
+bool splits_columns() {
+  static const bool result = [] {
+    for (const DType type : {DType::kF32, DType::kBF16, DType::kI8}) {
+      if (!supports(type)) continue;
+      const onednn::Layout whole(linear_weight_layout(type, 768, 768));
+      const onednn::Layout part(linear_weight_layout(type, kColumnQuantum, 768));
+      if (!can_split(whole) || !whole.contains(part)) return false;
+    }
+    return true;
+  }();
+  return result;
+}
 
-void linear(const float* x, int64_t rows, const PackedMatrix& weight, float* y) {
-  if (weight.impl_ == nullptr) {
+Products linear(const Rows& x, int64_t rows, const PackedMatrix& weight, void* sums,
+                Columns columns) {
+  const LinearAccess::Impl* impl = LinearAccess::of(weight);
+  if (impl == nullptr) {
     throw Error(ErrorCode::kInternal, "a linear layer was run before its weights were packed");
   }
-  Weights weights;
-  weights.packed = weight.impl_->memory.get();
-  run({Form::kLinear, rows, weight.out_features_, weight.in_features_}, x, weights, y);
+  if (x.type != weight.row_type()) {
+    throw Error(ErrorCode::kInternal, "rows of type " + std::string(dtype_name(x.type)) +
+                                          " meet weights of type " +
+                                          std::string(dtype_name(weight.type())));
+  }
+  columns = checked(columns, weight.out_features());
+  const ProductKey whole{Form::kLinear, weight.type(), rows, weight.out_features(),
+                         weight.in_features()};
+  ProductKey part = whole;
+  part.n = columns.count;
+  const auto* packed = static_cast<const std::byte*>(impl->memory.get_data_handle());
+  if (part.n == whole.n) {
+    run(whole, x.data, packed, sums);
+  } else if (can_split(impl->layout) &&
+             impl->layout.contains(ThreadState::current().find(part).product->weight_layout)) {
+    run(part, x.data, packed + column_offset(whole, impl->layout, columns.first), sums);
+  } else {
+    run_and_copy(whole, x.data, packed, columns, static_cast<std::byte*>(sums));
+  }
+  return products_of(x, *impl, columns, sums);
+}
+
+void linear(const float* x, int64_t rows, const PackedMatrix& weight, float* y) {
+  linear(Rows{DType::kF32, x, nullptr, nullptr}, rows, weight, y);
 }
 
 void matmul_nt(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c) {
-  run({Form::kTransposed, m, n, k}, a, {nullptr, b}, c);
+  run({Form::kTransposed, DType::kF32, m, n, k}, a, b, c);
 }
 
 void matmul_nn(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c,
                Accumulate accumulate) {
-  run({accumulate == Accumulate::kYes ? Form::kPlainAdd : Form::kPlain, m, n, k}, a, {nullptr, b},
-      c);
+  run({plain_form(accumulate), DType::kF32, m, n, k}, a, b, c);
+}
+
+void matmul_nt(int64_t m, int64_t n, int64_t k, const BFloat16* a, const BFloat16* b, float* c) {
+  run_bf16({Form::kTransposed, DType::kBF16, m, n, k}, a, b, c);
+}
+
+void matmul_nn(int64_t m, int64_t n, int64_t k, const BFloat16* a, const BFloat16* b, float* c,
+               Accumulate accumulate) {
+  run_bf16({plain_form(accumulate), DType::kBF16, m, n, k}, a, b, c);
 }
 
 int64_t row_quantum() {
-  const ProductKey key{Form::kLinear, 16, 768, 768};
+  const ProductKey key{Form::kLinear, DType::kF32, 16, 768, 768};
   const auto& product = ThreadState::current().find(key).product;
   return product->any_rows ? 1 : product->small_block;
 }
 
-std::string linear_implementation(int64_t rows, int64_t out_features, int64_t in_features) {
-  return implementation({Form::kLinear, rows, out_features, in_features});
+std::string linear_implementation(int64_t rows, int64_t out_features, int64_t in_features,
+                                  DType weight_type) {
+  return implementation({Form::kLinear, weight_type, rows, out_features, in_features});
 }
 
-std::string matmul_implementation(int64_t m, int64_t n, int64_t k, bool transposed_b) {
-  return implementation({transposed_b ? Form::kTransposed : Form::kPlain, m, n, k});
+std::string matmul_implementation(int64_t m, int64_t n, int64_t k, bool transposed_b, DType type) {
+  return implementation({transposed_b ? Form::kTransposed : Form::kPlain, type, m, n, k});
 }
 
 std::string library_version() {

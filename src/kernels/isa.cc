@@ -20,12 +20,12 @@ struct Level {
 };
 
 #if defined(__x86_64__)
-// avx512 means: without bf16 arithmetic. Integer dot products stay allowed where the processor has
-// them.
+// Highway's AVX3_DL needs VNNI, and has no bf16 arithmetic.
 constexpr Level kLevels[] = {{"avx2", dnnl_cpu_isa_avx2, "AVX2"},
-                             {"avx512", dnnl_cpu_isa_avx512_core_vnni, "AVX3_DL"},
+                             {"avx512", dnnl_cpu_isa_avx512_core, "AVX3"},
+                             {"avx512_vnni", dnnl_cpu_isa_avx512_core_vnni, "AVX3_DL"},
                              {"avx512_bf16", dnnl_cpu_isa_avx512_core_bf16, "AVX3_DL"}};
-constexpr const char* kAllowed = "avx2, avx512, avx512_bf16, native";
+constexpr const char* kAllowed = "avx2, avx512, avx512_vnni, avx512_bf16, native";
 #else
 constexpr Level kLevels[] = {{"native", dnnl_cpu_isa_all, ""}};
 constexpr const char* kAllowed = "native";
@@ -89,6 +89,21 @@ std::string isa_description() {
   apply_isa_limit_from_environment();
   return "oneDNN " + onednn_isa_name(dnnl_get_effective_cpu_isa()) + ", Highway " +
          supported_targets().front();
+}
+
+MatrixIsa matrix_isa() {
+  static const MatrixIsa isa = [] {
+    apply_isa_limit_from_environment();
+#if defined(__x86_64__)
+    const int effective = dnnl_get_effective_cpu_isa();
+    const auto has = [&](int wanted) { return (effective & wanted) == wanted; };
+    if (has(dnnl_cpu_isa_avx512_core_bf16)) return MatrixIsa::kAvx512Bf16;
+    if (has(dnnl_cpu_isa_avx512_core_vnni)) return MatrixIsa::kAvx512Vnni;
+    if (has(dnnl_cpu_isa_avx512_core)) return MatrixIsa::kAvx512;
+#endif
+    return MatrixIsa::kOther;
+  }();
+  return isa;
 }
 
 }  // namespace longformer::kernels

@@ -2,6 +2,7 @@
 // Included by gemm.cc, products.* and isa.cc only; nothing else sees the library.
 #pragma once
 
+#include <cstdint>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 
@@ -21,6 +22,40 @@ inline dnnl::matmul::primitive_desc make_matmul(const dnnl::engine& engine,
                                       engine);
 #endif
 }
+
+// Where the elements of a blocked two-dimensional layout stand.
+struct Layout {
+  dnnl::memory::dims strides, padded, inner_blocks, inner_dims;
+
+  Layout() = default;
+  explicit Layout(const dnnl::memory::desc& desc) {
+#if DNNL_VERSION_MAJOR >= 3
+    strides = desc.get_strides();
+    padded = desc.get_padded_dims();
+    inner_blocks = desc.get_inner_blks();
+    inner_dims = desc.get_inner_idxs();
+#else
+    const dnnl_blocking_desc_t& blocking = desc.data.format_desc.blocking;
+    strides.assign(blocking.strides, blocking.strides + desc.data.ndims);
+    padded.assign(desc.data.padded_dims, desc.data.padded_dims + desc.data.ndims);
+    inner_blocks.assign(blocking.inner_blks, blocking.inner_blks + blocking.inner_nblks);
+    inner_dims.assign(blocking.inner_idxs, blocking.inner_idxs + blocking.inner_nblks);
+#endif
+  }
+  // Columns that lie together.
+  int64_t column_block() const {
+    int64_t columns = 1;
+    for (size_t i = 0; i < inner_blocks.size(); ++i) {
+      if (inner_dims[i] == 1) columns *= inner_blocks[i];
+    }
+    return columns;
+  }
+  // Whether a matrix of some of this one's columns has the blocks that are here already.
+  bool contains(const Layout& part) const {
+    return strides == part.strides && padded[0] == part.padded[0] &&
+           inner_blocks == part.inner_blocks && inner_dims == part.inner_dims;
+  }
+};
 
 // "brg:avx512_core" in 2.6, "brg_matmul:avx512_core" in 3.x.
 inline bool is_brgemm(const std::string& implementation) {

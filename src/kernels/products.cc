@@ -1,11 +1,11 @@
 // Which implementation computes a row must not depend on how many rows there are, or its bits
-// would. Measured with oneDNN 2.6.3 on all row counts from 1 to 160 (tests/kernels/gemm_test.cc
-// repeats it):
-//   brg*      (AVX-512): a row has the same bits whatever m is. Rows run as they come.
-//   gemm:jit  (SSE4.1 to AVX2): different bits for m = 1 to 3 and, on AVX2, for some of the larger
-//   m, depending on the
-//             position too; blocks of exactly 16 and of exactly 48 rows agree bit by bit at all
-//             positions.
+// would. Measured with oneDNN 2.6.3 on all row counts from 1 to 160
+// (tests/kernels/gemm_rows_test.cc repeats it):
+//   brg*      (AVX-512; f32, bf16, int8): a row has the same bits whatever m is. Rows run as they
+//             come, unless the library takes another brg* for few rows than for many.
+//   gemm:jit  (SSE4.1 to AVX2, f32): different bits for m = 1 to 3 and, on AVX2, for some of the
+//             larger m, depending on the position too; blocks of exactly 16 and of exactly 48 rows
+//             agree bit by bit at all positions.
 //   others    (ref, other processors): nothing is known, so one row at a time.
 #include "kernels/products.h"
 
@@ -15,7 +15,9 @@
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <set>
 
+#include "base/profile.h"
 #include "kernels/isa.h"
 
 namespace longformer::kernels {
@@ -27,21 +29,42 @@ constexpr int64_t kReferenceRows = 128;
 constexpr int64_t kJitLargeBlock = 48;
 constexpr int64_t kJitSmallBlock = 16;
 
-memory::desc dense(int64_t rows, int64_t cols) {
-  return memory::desc({rows, cols}, memory::data_type::f32, memory::dims{cols, 1});
+struct Types {
+  memory::data_type source, weights, destination;
+};
+
+Types types_of(DType type) {
+  using Type = memory::data_type;
+  switch (type) {
+    case DType::kF32:
+      return {Type::f32, Type::f32, Type::f32};
+    case DType::kBF16:
+      return {Type::bf16, Type::bf16, Type::f32};
+    case DType::kI8:
+      return {Type::u8, Type::s8, Type::s32};
+    default:
+      throw Error(ErrorCode::kInternal, "no matrix products have weights of type " +
+                                            std::string(dtype_name(type)) +
+                                            "; F32, BF16 and I8 have");
+  }
+}
+
+memory::desc dense(int64_t rows, int64_t cols, memory::data_type type) {
+  return memory::desc({rows, cols}, type, memory::dims{cols, 1});
 }
 
 memory::desc weight_desc(const ProductKey& key) {
+  const memory::data_type type = types_of(key.type).weights;
   switch (key.form) {
     case Form::kLinear:
-      return memory::desc({key.k, key.n}, memory::data_type::f32, memory::format_tag::any);
+      return memory::desc({key.k, key.n}, type, memory::format_tag::any);
     case Form::kTransposed:
-      return memory::desc({key.k, key.n}, memory::data_type::f32, memory::dims{1, key.k});
+      return memory::desc({key.k, key.n}, type, memory::dims{1, key.k});
     case Form::kPlain:
     case Form::kPlainAdd:
       break;
   }
-  return dense(key.k, key.n);
+  return dense(key.k, key.n, type);
 }
 
 dnnl::matmul::primitive_desc describe(const ProductKey& key, const memory::desc& weights) {
@@ -54,8 +77,15 @@ dnnl::matmul::primitive_desc describe(const ProductKey& key, const memory::desc&
     add.append_sum(1.0f);
     attributes.set_post_ops(add);
   }
-  return onednn::make_matmul(cpu_engine(), dense(key.m, key.k), weights, dense(key.m, key.n),
-                             attributes);
+  const Types types = types_of(key.type);
+  return onednn::make_matmul(cpu_engine(), dense(key.m, key.k, types.source), weights,
+                             dense(key.m, key.n, types.destination), attributes);
+}
+
+// The few names that there are, for good: a Product may be dropped before its profile is read.
+const char* kept_name(const std::string& name) {
+  static std::set<std::string> names;
+  return names.insert(name).first->c_str();
 }
 
 std::shared_ptr<const Product> make_product(const ProductKey& key) {
@@ -70,11 +100,15 @@ std::shared_ptr<const Product> make_product(const ProductKey& key) {
   if (!same_layout) wanted = describe(key, reference.weights_desc());
 
   auto product = std::make_shared<Product>();
-  product->implementation = wanted.impl_info_str();
+  const std::string name = wanted.impl_info_str();
+  product->implementation = kept_name(name);
+  product->weight_layout = onednn::Layout(wanted.weights_desc());
   if (onednn::is_brgemm(reference_name)) {
-    product->any_rows = same_layout && onednn::is_brgemm(product->implementation);
+    // Sums of integers are exact in any order.
+    product->any_rows = same_layout && (name == reference_name ||
+                                        (key.type == DType::kI8 && onednn::is_brgemm(name)));
     product->large_block = product->small_block = kReferenceRows;
-  } else if (onednn::is_jit_gemm(reference_name)) {
+  } else if (onednn::is_jit_gemm(reference_name) && key.type == DType::kF32) {
     product->large_block = kJitLargeBlock;
     product->small_block = kJitSmallBlock;
   } else {
@@ -139,8 +173,13 @@ void point(const memory& object, const void* data) {
 
 }  // namespace
 
+const char* type_name(DType weight_type) noexcept {
+  if (weight_type == DType::kI8) return "int8";
+  return weight_type == DType::kBF16 ? "bf16" : "f32";
+}
+
 size_t ProductKeyHash::operator()(const ProductKey& key) const noexcept {
-  uint64_t hash = static_cast<uint64_t>(key.form);
+  uint64_t hash = static_cast<uint64_t>(key.form) * 64 + static_cast<uint64_t>(key.type);
   for (const int64_t size : {key.m, key.n, key.k}) {
     hash = (hash ^ static_cast<uint64_t>(size)) * 0x9e3779b97f4a7c15u;
     hash ^= hash >> 29;
@@ -172,9 +211,10 @@ std::unique_lock<std::mutex> lock_creation() {
   return std::unique_lock(mutex);
 }
 
-memory::desc linear_weight_layout(int64_t out_features, int64_t in_features) {
+memory::desc linear_weight_layout(DType type, int64_t out_features, int64_t in_features) {
+  ThreadState::current();  // sets what the library's choice depends on
   const auto making = lock_creation();
-  const ProductKey key{Form::kLinear, kReferenceRows, out_features, in_features};
+  const ProductKey key{Form::kLinear, type, kReferenceRows, out_features, in_features};
   return onednn::guarded("choosing a weight layout",
                          [&] { return describe(key, weight_desc(key)).weights_desc(); });
 }
@@ -186,6 +226,7 @@ std::shared_ptr<const Product> find_product(const ProductKey& key) {
   // meanwhile.
   const auto making = lock_creation();
   if (auto found = look_up(cache, key)) return found;
+  const ProfileScope scope({"prepare a product"});
   auto made = onednn::guarded("creating a matrix product", [&] { return make_product(key); });
   const std::lock_guard lock(cache.mutex);
   if (cache.products.size() >= kMaxCachedProducts) {
@@ -224,15 +265,11 @@ BoundProduct& ThreadState::find(const ProductKey& key) {
   return bound_.emplace(key, std::move(made)).first->second;
 }
 
-void ThreadState::execute(BoundProduct& bound, const float* source, dnnl_memory_t packed_weights,
-                          const float* plain_weights, float* destination) {
+void ThreadState::execute(BoundProduct& bound, const void* source, const void* weights,
+                          void* destination) {
   point(bound.source, source);
+  point(bound.weights, weights);
   point(bound.destination, destination);
-  if (packed_weights != nullptr) {
-    bound.arguments[1].memory = packed_weights;
-  } else {
-    point(bound.weights, plain_weights);
-  }
   if (bound.scratch_bytes > 0) {
     const void* scratch = scratch_.reserve(bound.scratch_bytes);
     if (scratch != bound.scratch) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/onednn.h"
+#include "tensor/dtype.h"
 
 namespace longformer::kernels {
 
@@ -22,11 +23,16 @@ enum class Form : int32_t {
   kPlainAdd,    // the same, added to the destination
 };
 
+// type, of the second operand: kF32 (f32 · f32 -> f32), kBF16 (bf16 · bf16 -> f32) or kI8
+// (u8 · s8 -> s32). Every destination has four bytes an element.
 struct ProductKey {
   Form form;
+  DType type;
   int64_t m, n, k;
   bool operator==(const ProductKey&) const = default;
 };
+
+const char* type_name(DType weight_type) noexcept;  // "f32", "bf16", "int8"
 
 struct ProductKeyHash {
   size_t operator()(const ProductKey& key) const noexcept;
@@ -39,9 +45,10 @@ struct Product {
   bool any_rows = false;
   int64_t large_block = 0;
   int64_t small_block = 0;
-  std::string implementation;
+  const char* implementation = "";  // never freed
   dnnl::matmul primitive;
   dnnl::memory::desc source, weights, destination, scratchpad;
+  onednn::Layout weight_layout;
 };
 
 // A product with the memory objects of one thread.
@@ -76,12 +83,10 @@ class ThreadState {
 
   // The reference is valid until the next call.
   BoundProduct& find(const ProductKey& key);
-  // weights null: the argument that the product was bound with is replaced by `plain_weights`.
-  void execute(BoundProduct& bound, const float* source, dnnl_memory_t packed_weights,
-               const float* plain_weights, float* destination);
+  void execute(BoundProduct& bound, const void* source, const void* weights, void* destination);
   dnnl::stream& stream() noexcept { return stream_; }
 
-  Scratch padded_source, padded_destination;
+  Scratch padded_source, padded_destination, all_columns;
 
  private:
   ThreadState();
@@ -96,7 +101,7 @@ const dnnl::engine& cpu_engine();
 std::unique_lock<std::mutex> lock_creation();
 // The layout that every kLinear product with these sizes reads: what the library picks itself for
 // 128 rows.
-dnnl::memory::desc linear_weight_layout(int64_t out_features, int64_t in_features);
+dnnl::memory::desc linear_weight_layout(DType type, int64_t out_features, int64_t in_features);
 // Shared by all threads; made on first use. At most kMaxCachedProducts are kept: beyond that all
 // are dropped.
 std::shared_ptr<const Product> find_product(const ProductKey& key);

@@ -1,13 +1,11 @@
-// Vector building blocks of the rowwise_*.cc files, compiled once for each SIMD target: loads and
-// stores of a row's tail, exp, erf, tanh. Each is branch-free and lane-wise, so an element's bits
-// depend on its value alone, never on its lane.
+// exp and tanh of the rowwise_*.cc files, compiled once for each SIMD target. Each is
+// branch-free and lane-wise, so an element's bits depend on its value alone, never on its lane.
 //
 // Products that are added are written as MulAdd throughout: nothing is left for the compiler to
 // contract differently in two places. Maximal errors over all floats, measured with AVX-512, AVX2
 // and SSE4 (rowwise_math_test.cc repeats it):
 //   exp_full      e^x, denormal results included             1.01 ulp
 //   exp_negative  e^x for x <= 0; below kExpFlush exactly 0  the same
-//   erf_any       7.1e-8
 //   tanh_any      8e-8
 #if defined(LONGFORMER_ROWWISE_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LONGFORMER_ROWWISE_MATH_INL_H_
@@ -16,45 +14,13 @@
 #define LONGFORMER_ROWWISE_MATH_INL_H_
 #endif
 
-#include <hwy/highway.h>
-
 #include <cstdint>
-#include <cstring>
+
+#include "kernels/rowwise_vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace longformer::kernels {
 namespace HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
-
-using F32 = hn::ScalableTag<float>;
-using I32 = hn::ScalableTag<int32_t>;
-using VF = hn::Vec<F32>;
-
-// The `count` < Lanes values at p, zeros behind. Through memory: not every target has masked loads
-// that leave what lies behind the row alone.
-HWY_INLINE VF load_tail(F32 d, const float* p, size_t count) {
-  HWY_ALIGN float lanes[hn::MaxLanes(d)] = {};
-  std::memcpy(lanes, p, count * sizeof(float));
-  return hn::Load(d, lanes);
-}
-
-HWY_INLINE void store_tail(F32 d, VF v, float* p, size_t count) {
-  HWY_ALIGN float lanes[hn::MaxLanes(d)];
-  hn::Store(v, d, lanes);
-  std::memcpy(p, lanes, count * sizeof(float));
-}
-
-// Calls body(c, count) for [0, cols) in steps of a vector; count < Lanes only in the last call.
-template <class Full, class Tail>
-HWY_INLINE void for_columns(F32 d, size_t cols, Full&& full, Tail&& tail) {
-  const size_t lanes = hn::Lanes(d);
-  size_t c = 0;
-  for (; c + lanes <= cols; c += lanes) full(c);
-  if (c < cols) tail(c, cols - c);
-}
-
-HWY_INLINE float sum_lanes(F32 d, VF v) { return hn::GetLane(hn::SumOfLanes(d, v)); }
-HWY_INLINE float max_lanes(F32 d, VF v) { return hn::GetLane(hn::MaxOfLanes(d, v)); }
 
 // e^x = 2^n * e^r, n = round(x / ln 2), r = x - n ln 2 with ln 2 in two parts (the first has 10
 // bits, so n times it is exact), e^r = 1 + r + r^2 q(r), q minimax of degree 4 on |r| <= 0.3475
@@ -97,9 +63,7 @@ HWY_INLINE VF exp_negative(F32 d, VF x) {
 // because 2^n itself may be no float.
 HWY_INLINE VF exp_full(F32 d, VF x) {
   const I32 di;
-  // The operand order keeps NaN on x86 (the second is returned when either is NaN); elsewhere Min
-  // and Max propagate it.
-  const VF clamped = hn::Max(hn::Set(d, -105.0f), hn::Min(hn::Set(d, 89.0f), x));
+  const VF clamped = at_least(d, -105.0f, at_most(d, 89.0f, x));
   const Reduced e = exp_reduce(d, clamped);
   const auto n = hn::Sub(hn::BitCast(di, e.rounded), hn::Set(di, 0x4B400000));
   const auto half = hn::ShiftRight<1>(n);
@@ -107,39 +71,6 @@ HWY_INLINE VF exp_full(F32 d, VF x) {
   const VF scale1 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(half, bias)));
   const VF scale2 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::Sub(n, half), bias)));
   return hn::Mul(hn::Mul(e.power, scale1), scale2);
-}
-
-// erf in two pieces that meet at |x| = 475/512: x + x p(x^2) below, 1 - e^(-t - t p(t)) with t =
-// |x| above.
-constexpr float kErfSplit = 0.927734375f;
-
-HWY_INLINE VF erf_small(F32 d, VF x) {
-  const VF s = hn::Mul(x, x);
-  VF r = hn::MulAdd(hn::Set(d, -5.96761703e-4f), s, hn::Set(d, 4.99119423e-3f));
-  r = hn::MulAdd(r, s, hn::Set(d, -2.67681349e-2f));
-  r = hn::MulAdd(r, s, hn::Set(d, 1.12819925e-1f));
-  r = hn::MulAdd(r, s, hn::Set(d, -3.76125336e-1f));
-  r = hn::MulAdd(r, s, hn::Set(d, 1.28379166e-1f));
-  return hn::MulAdd(r, x, x);
-}
-
-// 1 - erf(t) for t >= kErfSplit. Above 9.3 it is below the smallest normal number.
-HWY_INLINE VF erfc_tail(F32 d, VF t_any) {
-  const VF t = hn::Min(hn::Set(d, 12.0f), t_any);
-  const VF s = hn::Mul(t, t);
-  VF r = hn::MulAdd(hn::Set(d, -1.72853470e-5f), t, hn::Set(d, 3.83197126e-4f));
-  const VF u = hn::MulAdd(hn::Set(d, -3.88396438e-3f), t, hn::Set(d, 2.42546219e-2f));
-  r = hn::MulAdd(r, s, u);
-  r = hn::MulAdd(r, t, hn::Set(d, -1.06777877e-1f));
-  r = hn::MulAdd(r, t, hn::Set(d, -6.34846687e-1f));
-  r = hn::MulAdd(r, t, hn::Set(d, -1.28717512e-1f));
-  return exp_negative(d, hn::NegMulAdd(r, hn::Neg(t), hn::Neg(t)));
-}
-
-HWY_INLINE VF erf_any(F32 d, VF x) {
-  const VF t = hn::Abs(x);
-  const VF tail = hn::CopySign(hn::Sub(hn::Set(d, 1.0f), erfc_tail(d, t)), x);
-  return hn::IfThenElse(hn::Gt(t, hn::Set(d, kErfSplit)), tail, erf_small(d, x));
 }
 
 // x + x^3 p(x^2) below 0.625, 1 - 2 / (e^(2|x|) + 1) above.

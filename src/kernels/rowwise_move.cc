@@ -1,5 +1,6 @@
-// Row-wise moves and small sums: splitting heads, scaling and normalising rows, y += a x, the dot
-// product. Cost: memory bound; each element is read once and written once.
+// Row-wise moves and small sums: rows on their way into a product (rowwise_rows-inl.h has the
+// formulas), residuals, scaling and normalising rows, y += a x, the dot product. Cost: memory
+// bound; each element is read once and written once, and read twice where it becomes u8.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/rowwise_move.cc"
 #include <hwy/foreach_target.h>
@@ -7,71 +8,56 @@
 
 #include <algorithm>
 
+#include "base/profile.h"
 #include "kernels/rowwise.h"
-#include "kernels/rowwise_math-inl.h"
+#include "kernels/rowwise_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace longformer::kernels {
 namespace HWY_NAMESPACE {
 
-void split_heads_target(int64_t rows, int64_t heads, int64_t head_dim, const int32_t* head_list,
-                        int64_t head_count, const float* x, const float* bias, float scale,
-                        const uint8_t* keep, const int32_t* destination, int64_t plane_rows,
-                        float* out) {
+void to_rows_target(int64_t rows, int64_t cols, const float* x, const RowsBuffer& out) {
   const F32 d;
-  const VF factor = hn::Set(d, scale);
-  for (int64_t r = 0; r < rows; ++r) {
-    const float* row = x + r * heads * head_dim;
-    for (int64_t i = 0; i < head_count; ++i) {
-      const int64_t h = head_list[i];
-      const float* from = row + h * head_dim;
-      const float* add = bias + h * head_dim;
-      float* to = out + (h * plane_rows + destination[r]) * head_dim;
-      if (keep != nullptr && keep[r] == 0) {
-        std::fill(to, to + head_dim, 0.0f);
-        continue;
-      }
-      for_columns(
-          d, static_cast<size_t>(head_dim),
-          [&](size_t c) {
-            const VF sum = hn::Add(hn::LoadU(d, from + c), hn::LoadU(d, add + c));
-            hn::StoreU(hn::Mul(sum, factor), d, to + c);
-          },
-          [&](size_t c, size_t n) {
-            const VF sum = hn::Add(load_tail(d, from + c, n), load_tail(d, add + c, n));
-            store_tail(d, hn::Mul(sum, factor), to + c, n);
-          });
-    }
+  const auto n = static_cast<size_t>(cols);
+  if (out.type != DType::kU8) {
+    const auto memory = [](int64_t) { return static_cast<float*>(nullptr); };
+    for_rows(d, rows, cols, out, memory, [&](int64_t r, const auto& to) {
+      const float* from = x + r * cols;
+      for_columns(d, n,
+                  [&](auto access, size_t c) { to.put(d, access, access.load(d, from + c), c); });
+    });
+    return;
+  }
+  for (int64_t r = 0; r < rows; ++r, x += cols) {
+    Range range = range_of_zero();
+    for_columns(d, n, [&](auto access, size_t c) { range.add(access.load(d, x + c)); });
+    quantize_row(d, n, x, range, static_cast<uint8_t*>(out.data) + r * out.stride, out.scales[r],
+                 out.zeros[r]);
   }
 }
 
-void bias_residual_target(int64_t rows, int64_t cols, const float* x, const float* bias,
-                          const float* residual, float* y) {
+void bias_residual_target(int64_t rows, int64_t cols, const Products& x, const float* bias,
+                          const float* residual, int64_t stride, float* y) {
   const F32 d;
-  for (int64_t r = 0; r < rows; ++r, x += cols, residual += cols, y += cols) {
-    for_columns(
-        d, static_cast<size_t>(cols),
-        [&](size_t c) {
-          const VF sum = hn::Add(hn::LoadU(d, x + c), hn::LoadU(d, bias + c));
-          hn::StoreU(hn::Add(sum, hn::LoadU(d, residual + c)), d, y + c);
-        },
-        [&](size_t c, size_t n) {
-          const VF sum = hn::Add(load_tail(d, x + c, n), load_tail(d, bias + c, n));
-          store_tail(d, hn::Add(sum, load_tail(d, residual + c, n)), y + c, n);
-        });
-  }
+  with_products(x, [&](const auto& products) {
+    for (int64_t r = 0; r < rows; ++r) {
+      const auto from = products.row(r, bias);
+      const float* add = residual + r * stride;
+      float* to = y + r * stride;
+      for_columns(d, static_cast<size_t>(cols), [&](auto access, size_t c) {
+        access.store(d, hn::Add(from.biased(d, access, c), access.load(d, add + c)), to + c);
+      });
+    }
+  });
 }
 
 void scale_rows_target(int64_t rows, int64_t cols, const float* factors, float* x) {
   const F32 d;
   for (int64_t r = 0; r < rows; ++r, x += cols) {
     const VF factor = hn::Set(d, factors[r]);
-    for_columns(
-        d, static_cast<size_t>(cols),
-        [&](size_t c) { hn::StoreU(hn::Mul(hn::LoadU(d, x + c), factor), d, x + c); },
-        [&](size_t c, size_t n) {
-          store_tail(d, hn::Mul(load_tail(d, x + c, n), factor), x + c, n);
-        });
+    for_columns(d, static_cast<size_t>(cols), [&](auto access, size_t c) {
+      access.store(d, hn::Mul(access.load(d, x + c), factor), x + c);
+    });
   }
 }
 
@@ -84,24 +70,18 @@ void normalize_rows_target(int64_t rows, int64_t cols, const float* x, const flo
       continue;
     }
     const VF sum = hn::Set(d, sums[r]);
-    for_columns(
-        d, static_cast<size_t>(cols),
-        [&](size_t c) { hn::StoreU(hn::Div(hn::LoadU(d, x + c), sum), d, y + c); },
-        [&](size_t c, size_t n) { store_tail(d, hn::Div(load_tail(d, x + c, n), sum), y + c, n); });
+    for_columns(d, static_cast<size_t>(cols), [&](auto access, size_t c) {
+      access.store(d, hn::Div(access.load(d, x + c), sum), y + c);
+    });
   }
 }
 
 void add_scaled_target(int64_t cols, float a, const float* x, float* y) {
   const F32 d;
   const VF factor = hn::Set(d, a);
-  for_columns(
-      d, static_cast<size_t>(cols),
-      [&](size_t c) {
-        hn::StoreU(hn::MulAdd(factor, hn::LoadU(d, x + c), hn::LoadU(d, y + c)), d, y + c);
-      },
-      [&](size_t c, size_t n) {
-        store_tail(d, hn::MulAdd(factor, load_tail(d, x + c, n), load_tail(d, y + c, n)), y + c, n);
-      });
+  for_columns(d, static_cast<size_t>(cols), [&](auto access, size_t c) {
+    access.store(d, hn::MulAdd(factor, access.load(d, x + c), access.load(d, y + c)), y + c);
+  });
 }
 
 float dot_target(int64_t cols, const float* x, const float* y) {
@@ -119,7 +99,10 @@ float dot_target(int64_t cols, const float* x, const float* y) {
   for (; c + lanes <= n; c += lanes) {
     s0 = hn::MulAdd(hn::LoadU(d, x + c), hn::LoadU(d, y + c), s0);
   }
-  if (c < n) s1 = hn::MulAdd(load_tail(d, x + c, n - c), load_tail(d, y + c, n - c), s1);
+  if (c < n) {
+    const Part tail{n - c};
+    s1 = hn::MulAdd(tail.load(d, x + c), tail.load(d, y + c), s1);
+  }
   return sum_lanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)));
 }
 
@@ -130,33 +113,32 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace longformer::kernels {
 
-HWY_EXPORT(split_heads_target);
+HWY_EXPORT(to_rows_target);
 HWY_EXPORT(bias_residual_target);
 HWY_EXPORT(scale_rows_target);
 HWY_EXPORT(normalize_rows_target);
 HWY_EXPORT(add_scaled_target);
 HWY_EXPORT(dot_target);
 
-void split_heads(int64_t rows, int64_t heads, int64_t head_dim, const int32_t* head_list,
-                 int64_t head_count, const float* x, const float* bias, float scale,
-                 const uint8_t* keep, const int32_t* destination, int64_t plane_rows,
-                 float* out) noexcept {
-  HWY_DYNAMIC_DISPATCH(split_heads_target)
-  (rows, heads, head_dim, head_list, head_count, x, bias, scale, keep, destination, plane_rows,
-   out);
+void to_rows(int64_t rows, int64_t cols, const float* x, const RowsBuffer& out) noexcept {
+  const ProfileScope scope({"to_rows", {rows, cols}});
+  HWY_DYNAMIC_DISPATCH(to_rows_target)(rows, cols, x, out);
 }
 
-void bias_residual(int64_t rows, int64_t cols, const float* x, const float* bias,
-                   const float* residual, float* y) noexcept {
-  HWY_DYNAMIC_DISPATCH(bias_residual_target)(rows, cols, x, bias, residual, y);
+void bias_residual(int64_t rows, int64_t cols, const Products& x, const float* bias,
+                   const float* residual, int64_t stride, float* y) noexcept {
+  const ProfileScope scope({"bias_residual", {rows, cols}});
+  HWY_DYNAMIC_DISPATCH(bias_residual_target)(rows, cols, x, bias, residual, stride, y);
 }
 
 void scale_rows(int64_t rows, int64_t cols, const float* factors, float* x) noexcept {
+  const ProfileScope scope({"scale_rows", {rows, cols}});
   HWY_DYNAMIC_DISPATCH(scale_rows_target)(rows, cols, factors, x);
 }
 
 void normalize_rows(int64_t rows, int64_t cols, const float* x, const float* sums, int64_t y_stride,
                     float* y) noexcept {
+  const ProfileScope scope({"normalize_rows", {rows, cols}});
   HWY_DYNAMIC_DISPATCH(normalize_rows_target)(rows, cols, x, sums, y_stride, y);
 }
 

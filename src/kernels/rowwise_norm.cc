@@ -11,29 +11,31 @@
 
 #include <cmath>
 
+#include "base/profile.h"
 #include "kernels/rowwise.h"
-#include "kernels/rowwise_math-inl.h"
+#include "kernels/rowwise_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace longformer::kernels {
 namespace HWY_NAMESPACE {
 
-// Lane c of the row: full(c) loads a vector, tail(c, n) the last n values with zeros behind.
+// Inputs: the value of column c of a row.
 struct Plain {
   const float* x;
-  HWY_INLINE VF full(F32 d, size_t c) const { return hn::LoadU(d, x + c); }
-  HWY_INLINE VF tail(F32 d, size_t c, size_t n) const { return load_tail(d, x + c, n); }
+  template <class Access>
+  HWY_INLINE VF load(F32 d, Access access, size_t c) const {
+    return access.load(d, x + c);
+  }
 };
 
-// (a + b) + c, element by element.
-struct SumOfThree {
-  const float *a, *b, *c3;
-  HWY_INLINE VF full(F32 d, size_t c) const {
-    return hn::Add(hn::Add(hn::LoadU(d, a + c), hn::LoadU(d, b + c)), hn::LoadU(d, c3 + c));
-  }
-  HWY_INLINE VF tail(F32 d, size_t c, size_t n) const {
-    return hn::Add(hn::Add(load_tail(d, a + c, n), load_tail(d, b + c, n)),
-                   load_tail(d, c3 + c, n));
+// (x + bias) + residual
+template <class Row>
+struct BiasResidual {
+  Row row;
+  const float* residual;
+  template <class Access>
+  HWY_INLINE VF load(F32 d, Access access, size_t c) const {
+    return hn::Add(row.biased(d, access, c), access.load(d, residual + c));
   }
 };
 
@@ -42,34 +44,22 @@ template <class Input>
 HWY_INLINE void normalize_row(F32 d, size_t cols, const Input& input, const float* gamma,
                               const float* beta, float eps, float* y) {
   VF total = hn::Zero(d);
-  for_columns(
-      d, cols,
-      [&](size_t c) {
-        const VF t = input.full(d, c);
-        hn::StoreU(t, d, y + c);
-        total = hn::Add(total, t);
-      },
-      [&](size_t c, size_t n) {
-        const VF t = input.tail(d, c, n);
-        store_tail(d, t, y + c, n);
-        total = hn::Add(total, t);
-      });
+  for_columns(d, cols, [&](auto access, size_t c) {
+    const VF t = input.load(d, access, c);
+    access.store(d, t, y + c);
+    total = hn::Add(total, t);
+  });
   const float count = static_cast<float>(cols);
   const float first_mean = sum_lanes(d, total) / count;
 
   const VF shift = hn::Set(d, first_mean);
   VF offset = hn::Zero(d);
   VF squares = hn::Zero(d);
-  const auto accumulate = [&](VF centred) {
+  for_columns(d, cols, [&](auto access, size_t c) {
+    const VF centred = access.keep(d, hn::Sub(access.load(d, y + c), shift));
     offset = hn::Add(offset, centred);
     squares = hn::MulAdd(centred, centred, squares);
-  };
-  for_columns(
-      d, cols, [&](size_t c) { accumulate(hn::Sub(hn::LoadU(d, y + c), shift)); },
-      [&](size_t c, size_t n) {
-        const VF centred = hn::Sub(load_tail(d, y + c, n), shift);
-        accumulate(hn::IfThenElseZero(hn::FirstN(d, n), centred));
-      });
+  });
   const float correction = sum_lanes(d, offset) / count;
   const float mean = first_mean + correction;
   const float variance = std::fma(-correction, correction, sum_lanes(d, squares) / count);
@@ -78,17 +68,10 @@ HWY_INLINE void normalize_row(F32 d, size_t cols, const Input& input, const floa
 
   const VF means = hn::Set(d, mean);
   const VF scales = hn::Set(d, scale);
-  for_columns(
-      d, cols,
-      [&](size_t c) {
-        const VF unit = hn::Mul(hn::Sub(hn::LoadU(d, y + c), means), scales);
-        hn::StoreU(hn::MulAdd(unit, hn::LoadU(d, gamma + c), hn::LoadU(d, beta + c)), d, y + c);
-      },
-      [&](size_t c, size_t n) {
-        const VF unit = hn::Mul(hn::Sub(load_tail(d, y + c, n), means), scales);
-        store_tail(d, hn::MulAdd(unit, load_tail(d, gamma + c, n), load_tail(d, beta + c, n)),
-                   y + c, n);
-      });
+  for_columns(d, cols, [&](auto access, size_t c) {
+    const VF unit = hn::Mul(hn::Sub(access.load(d, y + c), means), scales);
+    access.store(d, hn::MulAdd(unit, access.load(d, gamma + c), access.load(d, beta + c)), y + c);
+  });
 }
 
 void layer_norm_target(int64_t rows, int64_t cols, const float* x, const float* gamma,
@@ -100,22 +83,24 @@ void layer_norm_target(int64_t rows, int64_t cols, const float* x, const float* 
   }
 }
 
-void bias_residual_layer_norm_target(int64_t rows, int64_t cols, const float* x, const float* bias,
-                                     const float* residual, const float* gamma, const float* beta,
-                                     float eps, float* y) {
+void bias_residual_layer_norm_target(int64_t rows, int64_t cols, const Products& x,
+                                     const float* bias, const float* residual, const float* gamma,
+                                     const float* beta, float eps, float* y) {
   const F32 d;
-  for (int64_t r = 0; r < rows; ++r) {
-    normalize_row(d, static_cast<size_t>(cols), SumOfThree{x + r * cols, bias, residual + r * cols},
-                  gamma, beta, eps, y + r * cols);
-  }
+  with_products(x, [&](const auto& products) {
+    for (int64_t r = 0; r < rows; ++r) {
+      const BiasResidual input{products.row(r, bias), residual + r * cols};
+      normalize_row(d, static_cast<size_t>(cols), input, gamma, beta, eps, y + r * cols);
+    }
+  });
 }
 
 void embedding_layer_norm_target(int64_t cols, const float* word, const float* position,
                                  const float* type, const float* gamma, const float* beta,
                                  float eps, float* y) {
   const F32 d;
-  normalize_row(d, static_cast<size_t>(cols), SumOfThree{word, position, type}, gamma, beta, eps,
-                y);
+  const BiasResidual input{FloatRow{word, position}, type};
+  normalize_row(d, static_cast<size_t>(cols), input, gamma, beta, eps, y);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -131,18 +116,21 @@ HWY_EXPORT(embedding_layer_norm_target);
 
 void layer_norm(int64_t rows, int64_t cols, const float* x, const float* gamma, const float* beta,
                 float eps, float* y) noexcept {
+  const ProfileScope scope({"layer_norm", {rows, cols}});
   HWY_DYNAMIC_DISPATCH(layer_norm_target)(rows, cols, x, gamma, beta, eps, y);
 }
 
-void bias_residual_layer_norm(int64_t rows, int64_t cols, const float* x, const float* bias,
+void bias_residual_layer_norm(int64_t rows, int64_t cols, const Products& x, const float* bias,
                               const float* residual, const float* gamma, const float* beta,
                               float eps, float* y) noexcept {
+  const ProfileScope scope({"bias_residual_layer_norm", {rows, cols}});
   HWY_DYNAMIC_DISPATCH(bias_residual_layer_norm_target)
   (rows, cols, x, bias, residual, gamma, beta, eps, y);
 }
 
 void embedding_layer_norm(int64_t cols, const float* word, const float* position, const float* type,
                           const float* gamma, const float* beta, float eps, float* y) noexcept {
+  const ProfileScope scope({"embedding_layer_norm", {1, cols}});
   HWY_DYNAMIC_DISPATCH(embedding_layer_norm_target)
   (cols, word, position, type, gamma, beta, eps, y);
 }

@@ -117,18 +117,6 @@ Tensor tile_positions(const Tensor& old, const EncoderConfig& source, int64_t to
   return {old.dtype, {rows, old.shape[1]}, own_bytes(std::move(bytes)), 0};
 }
 
-// A value that is not finite spreads over a whole text; where it comes from is seen only here.
-void check_finite(const Tensor& tensor, const std::string& name, const io::Checkpoint& checkpoint) {
-  if (!is_floating(tensor.dtype)) return;
-  const std::vector<float> values = to_f32(tensor);
-  if (std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); })) return;
-  throw Error(ErrorCode::kInvalidFile,
-              "tensor \"" + name +
-                  "\" holds values that are not finite (NaN or infinity); nothing "
-                  "was written",
-              checkpoint.directory().string());
-}
-
 // "….self.query.weight" -> "….self.query_global.weight"; empty for other names.
 std::string global_name(const std::string& name) {
   for (const std::string_view projection : {".self.query.", ".self.key.", ".self.value."}) {
@@ -149,7 +137,7 @@ std::vector<io::NamedTensor> long_tensors(const io::Checkpoint& checkpoint,
   for (const io::ResolvedTensor& resolved : resolution.tensors) {
     if (resolved.source.empty()) continue;  // no pooler
     Tensor tensor = checkpoint.tensor(resolved.source);
-    check_finite(tensor, resolved.source, checkpoint);
+    check_finite(tensor, resolved.source, checkpoint.directory());
     if (resolved.name == kPositions) {
       tensor = tile_positions(tensor, source, settings.max_tokens,
                               settings.position_period.value_or(source.trained_tokens()));
@@ -194,6 +182,7 @@ void compare(const fs::path& short_model, const fs::path& long_model, const Enco
                                    source.trained_tokens(), settings.max_tokens, kMaxCheckTokens});
   LoadOptions options = settings.load;
   options.attention_window.clear();
+  options.compute = Compute::kF32;  // the tolerance is that of f32, whatever the files hold
   Encoder before = Encoder::load(short_model, options);
   options.pool = before.pool();
   options.attention_window = {std::min(2 * tokens, kMaxWindow)};
@@ -237,39 +226,6 @@ void compare(const fs::path& short_model, const fs::path& long_model, const Enco
   }
 }
 
-// --- precision ---
-
-const char* reference_name(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return "float32";
-    case DType::kBF16:
-      return "bfloat16";
-    case DType::kF16:
-      return "float16";
-    default:
-      throw Error(
-          ErrorCode::kInvalidArgument,
-          "weights can be stored as f32, bf16 or f16, not as " + std::string(dtype_name(dtype)),
-          "dtype");
-  }
-}
-
-Tensor store_as(const io::NamedTensor& named, DType dtype) {
-  Tensor result = cast(named.tensor, dtype);
-  if (dtype != DType::kF16) return result;
-  const std::vector<float> before = to_f32(named.tensor);
-  const std::vector<float> after = to_f32(result);
-  for (size_t i = 0; i < before.size(); ++i) {
-    if (std::isfinite(before[i]) && !std::isfinite(after[i])) {
-      throw Error(ErrorCode::kInvalidFile,
-                  "holds values beyond 65504, which f16 cannot store; use bf16 or f32",
-                  "tensor \"" + named.name + "\"");
-    }
-  }
-  return result;
-}
-
 }  // namespace
 
 ConvertReport convert_to_long(const fs::path& source, const fs::path& destination,
@@ -278,8 +234,7 @@ ConvertReport convert_to_long(const fs::path& source, const fs::path& destinatio
   const EncoderConfig source_config = read_source_config(config);
   check_settings(settings, source_config);
   const io::Checkpoint checkpoint = io::Checkpoint::open(source);
-  const io::Resolution resolution =
-      io::resolve_names(checkpoint, expected_tensors(source_config), source_config.name_prefixes);
+  const io::Resolution resolution = resolve_weights(checkpoint, source_config);
   ConvertReport report;
   report.dropped = resolution.report.unexpected;
   report.refused = checkpoint.refused();
@@ -292,28 +247,6 @@ ConvertReport convert_to_long(const fs::path& source, const fs::path& destinatio
     report.files = copy_companions(source, temporary);
     lengthen_companions(temporary, source_config.model_type, settings.max_tokens);
     compare(source, temporary, source_config, settings, report);
-  });
-  return report;
-}
-
-ConvertReport convert_dtype(const fs::path& source, const fs::path& destination, DType dtype) {
-  const std::string name = reference_name(dtype);
-  io::Config config = io::Config::read(source / "config.json");
-  config.set(config.has("dtype") ? "dtype" : "torch_dtype", name);
-  const io::Checkpoint checkpoint = io::Checkpoint::open(source);
-  ConvertReport report;
-  report.refused = checkpoint.refused();
-  io::write_directory_atomic(destination, [&](const fs::path& temporary) {
-    std::vector<io::NamedTensor> tensors;
-    for (const std::string& tensor_name : checkpoint.names()) {
-      io::NamedTensor tensor{tensor_name, checkpoint.tensor(tensor_name)};
-      if (is_floating(tensor.tensor.dtype)) tensor.tensor = store_as(tensor, dtype);
-      tensors.push_back(std::move(tensor));
-    }
-    report.tensors = static_cast<int64_t>(tensors.size());
-    io::write_safetensors(temporary / "model.safetensors", tensors);
-    io::write_file_atomic(temporary / "config.json", config.dump());
-    report.files = copy_companions(source, temporary);
   });
   return report;
 }

@@ -54,9 +54,11 @@ ConvertReport convert_to_long(const std::filesystem::path& source,
                               const std::filesystem::path& destination,
                               const LongModelSettings& settings);
 
-// The same model with its floating-point tensors stored as F32, BF16 or F16. Other tensors and all
-// other files stay. Throws kInvalidArgument for other types, kInvalidFile naming a tensor whose
-// values F16 cannot hold.
+// The same model with its floating-point tensors stored as F32, BF16 or F16; int8 weights are
+// widened. Or, with kI8, the matrices of its linear layers as int8 (models/stored_weights.h; those
+// that are so already stay), its embeddings as BF16 and all else, task heads too, as F32. Other
+// tensors and all other files stay. Throws kInvalidArgument for other types, kInvalidFile naming a
+// tensor whose values F16 or int8 cannot hold, and under kI8 what reading the model throws.
 ConvertReport convert_dtype(const std::filesystem::path& source,
                             const std::filesystem::path& destination, DType dtype);
 

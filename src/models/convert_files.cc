@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <string_view>
 
 #include "base/limits.h"
@@ -171,6 +172,17 @@ void lengthen_companions(const fs::path& directory, const std::string& model_typ
                          int64_t max_tokens) {
   lengthen_tokenizer(directory, model_type, max_tokens);
   lengthen_sentence_config(directory, max_tokens);
+}
+
+void check_finite(const Tensor& tensor, const std::string& name, const fs::path& source) {
+  if (!is_floating(tensor.dtype)) return;
+  const std::vector<float> values = to_f32(tensor);
+  if (std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); })) return;
+  throw Error(ErrorCode::kInvalidFile,
+              "tensor \"" + name +
+                  "\" holds values that are not finite (NaN or infinity); nothing "
+                  "was written",
+              source.string());
 }
 
 }  // namespace longformer

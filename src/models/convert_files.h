@@ -1,11 +1,13 @@
-// What goes along with the weights of a converted model: tokenizer files, modules, documents.
-// Internal to this folder.
+// What conversions share: the files that go along with the weights (tokenizer, modules, documents),
+// and what is refused in the weights. Internal to this folder.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
+
+#include "tensor/tensor.h"
 
 namespace longformer {
 
@@ -19,5 +21,10 @@ std::vector<std::string> copy_companions(const std::filesystem::path& source,
 // the source's `model_type` is written.
 void lengthen_companions(const std::filesystem::path& directory, const std::string& model_type,
                          int64_t max_tokens);
+
+// A value that is not finite spreads over a whole text; where it comes from is seen only in the
+// weights. Throws kInvalidFile naming the tensor.
+void check_finite(const Tensor& tensor, const std::string& name,
+                  const std::filesystem::path& source);
 
 }  // namespace longformer

@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "longformer/error.h"
+#include "models/stored_weights.h"
 
 namespace longformer {
 namespace {
@@ -26,9 +27,7 @@ std::string known_families() {
   return names;
 }
 
-}  // namespace
-
-EncoderConfig read_encoder_config(const io::Config& config) {
+EncoderConfig read_family(const io::Config& config) {
   const std::string type = config.string("model_type", "");
   if (is_original_longformer(config)) return read_original_longformer_config(config);
   for (const Family& family : kFamilies) {
@@ -38,6 +37,14 @@ EncoderConfig read_encoder_config(const io::Config& config) {
       type.empty() ? "\"model_type\" is missing" : "model_type \"" + type + "\" is not known";
   throw Error(ErrorCode::kUnsupported, what + "; this version reads: " + known_families(),
               config.place());
+}
+
+}  // namespace
+
+EncoderConfig read_encoder_config(const io::Config& config) {
+  EncoderConfig result = read_family(config);
+  result.int8_weights = states_int8_weights(config);
+  return result;
 }
 
 EncoderConfig read_common_fields(const io::Config& config, const CommonFields& defaults) {

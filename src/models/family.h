@@ -62,6 +62,7 @@ struct EncoderConfig {
   std::vector<int64_t> attention_dilation;  // per layer; empty: 1 everywhere
   bool causal = false;                      // nothing to the right of a token counts
   bool global_attention = false;            // has *_global projections
+  bool int8_weights = false;  // the linear layers are stored as models/stored_weights.h says
 
   const TensorNames* names = &kBertNames;
   std::vector<std::string> name_prefixes;  // of the base model inside task checkpoints

@@ -1,9 +1,15 @@
 #include "models/weights.h"
 
+#include <algorithm>
+#include <array>
 #include <map>
+#include <utility>
 
 #include "base/thread_pool.h"
 #include "longformer/error.h"
+#include "models/check_tensors.h"
+#include "models/memory_need.h"
+#include "models/stored_weights.h"
 
 namespace longformer {
 namespace {
@@ -18,45 +24,56 @@ bool has_attention_norm(const EncoderConfig& config, int64_t layer) {
   return layer > 0 || config.first_norm;
 }
 
+// The same matrix with its values rounded, in f32.
+std::vector<float> rounded(const float* values, int64_t rows, int64_t cols, DType type) {
+  if (type == DType::kI8) {
+    std::vector<float> widened;
+    quantize(values, rows, cols).read(0, rows, widened);
+    return widened;
+  }
+  std::vector<float> result(static_cast<size_t>(rows * cols));
+  std::transform(values, values + rows * cols, result.begin(),
+                 [](float value) { return bf16_to_f32(f32_to_bf16(value)); });
+  return result;
+}
+
 // Hands out resolved tensors by the model's names.
 class WeightReader {
  public:
-  WeightReader(const io::Checkpoint& checkpoint, const io::Resolution& resolution)
-      : checkpoint_(checkpoint) {
+  WeightReader(const io::Checkpoint& checkpoint, const io::Resolution& resolution,
+               const Precision& precision)
+      : checkpoint_(checkpoint), precision_(precision) {
     for (const io::ResolvedTensor& tensor : resolution.tensors)
       sources_[tensor.name] = tensor.source;
   }
 
   bool has(const std::string& name) const { return !sources_.at(name).empty(); }
 
+  // As stored, floating.
   Tensor tensor(const std::string& name) const {
-    Tensor tensor = checkpoint_.tensor(sources_.at(name));
-    if (!is_floating(tensor.dtype)) {
-      throw Error(ErrorCode::kInvalidFile,
-                  "tensor \"" + sources_.at(name) + "\" holds " +
-                      std::string(dtype_name(tensor.dtype)) +
-                      "; weights must be F32, F16, BF16 or F64",
-                  checkpoint_.directory().string());
-    }
-    return tensor;
+    return read_matrix(checkpoint_, sources_.at(name)).tensor();
   }
 
   std::vector<float> vector(const std::string& name) const { return to_f32(tensor(name)); }
 
-  // The rows of `part` of `parts` equal parts of a layer; a bias that the model does not have is 0.
-  Linear linear(const std::string& name, int64_t part = 0, int64_t parts = 1) const {
-    const Tensor weight = tensor(name + ".weight");
-    const Matrix matrix(weight);
-    const int64_t rows = weight.shape[0] / parts;
-    const int64_t cols = weight.shape[1];
-    Linear linear{kernels::PackedMatrix::pack(matrix.data() + part * rows * cols, rows, cols),
-                  bias(name, part * rows, rows)};
-    if (part + 1 == parts) weight.release_pages();
-    return linear;
+  Matrix matrix(const std::string& name) const {
+    const auto scales = sources_.find(scale_name(name));
+    if (scales == sources_.end()) return read_matrix(checkpoint_, sources_.at(name));
+    return read_int8_matrix(checkpoint_, sources_.at(name), scales->second);
+  }
+
+  Linear linear(const std::string& name) const {
+    return std::move(linears<1>(name, precision_.linear)[0]);
+  }
+  Linear outer(const std::string& name) const {
+    return std::move(linears<1>(name, precision_.outer)[0]);
+  }
+  std::array<Linear, 3> fused(const std::string& name) const {
+    return linears<3>(name, precision_.linear);
   }
 
   GlobalProjection global_projection(const std::string& name) const {
-    return {Matrix(tensor(name + ".weight")), vector(name + ".bias")};
+    return {matrix(name + ".weight"), vector(name + ".bias")};
   }
 
   LayerNorm norm(const std::string& name, float eps) const {
@@ -66,6 +83,37 @@ class WeightReader {
   }
 
  private:
+  // A matrix of as many equal parts, one above the other. A bias that the model does not have is 0.
+  template <int64_t parts>
+  std::array<Linear, parts> linears(const std::string& name, const WeightTypes& types) const {
+    const Matrix whole = matrix(name + ".weight");
+    const int64_t rows = whole.rows() / parts;
+    std::array<Linear, parts> result;
+    for (int64_t part = 0; part < parts; ++part) {
+      result[part] = {pack(whole, part * rows, rows, types), bias(name, part * rows, rows)};
+    }
+    whole.tensor().release_pages();
+    return result;
+  }
+
+  static kernels::PackedMatrix pack(const Matrix& matrix, int64_t first, int64_t rows,
+                                    const WeightTypes& types) {
+    const int64_t cols = matrix.cols();
+    // Sums over more features would not fit into 32 bits.
+    const bool too_wide = types.multiplied == DType::kI8 && cols > kernels::kMaxInt8Features;
+    const DType type = too_wide ? DType::kF32 : types.multiplied;
+    if (matrix.type() == DType::kI8 && type == DType::kI8) {
+      return kernels::PackedMatrix::pack(matrix.int8_row(first), matrix.scales().data() + first,
+                                         rows, cols);
+    }
+    std::vector<float> buffer;
+    const float* const values = matrix.read(first, rows, buffer);
+    const bool round = types.rounded != type && types.rounded != matrix.type();
+    if (!round) return kernels::PackedMatrix::pack(values, rows, cols, type);
+    return kernels::PackedMatrix::pack(rounded(values, rows, cols, types.rounded).data(), rows,
+                                       cols, type);
+  }
+
   std::vector<float> bias(const std::string& name, int64_t first, int64_t count) const {
     if (sources_.count(name + ".bias") == 0) return std::vector<float>(static_cast<size_t>(count));
     const std::vector<float> all = vector(name + ".bias");
@@ -73,6 +121,7 @@ class WeightReader {
   }
 
   const io::Checkpoint& checkpoint_;
+  const Precision& precision_;
   std::map<std::string, std::string> sources_;
 };
 
@@ -82,9 +131,10 @@ AttentionWeights read_attention(const WeightReader& reader, const EncoderConfig&
   const std::string prefix = layer_prefix(config, index);
   AttentionWeights attention;
   if (names.fused != nullptr) {
-    attention.query = reader.linear(prefix + names.fused, 0, 3);
-    attention.key = reader.linear(prefix + names.fused, 1, 3);
-    attention.value = reader.linear(prefix + names.fused, 2, 3);
+    auto [query, key, value] = reader.fused(prefix + names.fused);
+    attention.query = std::move(query);
+    attention.key = std::move(key);
+    attention.value = std::move(value);
   } else {
     attention.query = reader.linear(prefix + names.query);
     attention.key = reader.linear(prefix + names.key);
@@ -109,7 +159,7 @@ EncoderLayer read_layer(const WeightReader& reader, const EncoderConfig& config,
   EncoderLayer layer;
   layer.attention = read_attention(reader, config, index);
   layer.feed_forward.inner = reader.linear(prefix + names.inner);
-  layer.feed_forward.outer = reader.linear(prefix + names.outer);
+  layer.feed_forward.outer = reader.outer(prefix + names.outer);
   layer.feed_forward.norm = reader.norm(prefix + names.feed_forward_norm, config.layer_norm_eps);
   layer.feed_forward.placement = config.norm_placement;
   layer.feed_forward.kind = config.feed_forward;
@@ -147,7 +197,23 @@ class TensorList {
     tensors_.push_back({name, std::move(shape), false, fallback});
   }
 
+  // The matrix of a linear layer, with its scales where it is stored in int8.
+  void add_matrix(const io::ExpectedTensor& matrix) {
+    linear_.push_back(matrix.name);
+    tensors_.push_back(matrix);
+    if (!config_.int8_weights) return;
+    const std::string fallback = matrix.fallback.empty() ? "" : scale_name(matrix.fallback);
+    tensors_.push_back({scale_name(matrix.name), {matrix.shape[0]}, matrix.optional, fallback});
+  }
+
   void add_linear(const std::string& name, int64_t out, int64_t in, bool bias) {
+    add_matrix({name + ".weight", {out, in}, false, {}});
+    if (bias) add(name + ".bias", {out});
+  }
+
+  // The second matrix of a feed-forward half, which int8 files hold in bf16.
+  void add_outer(const std::string& name, int64_t out, int64_t in, bool bias) {
+    outer_.push_back(name + ".weight");
     add(name + ".weight", {out, in});
     if (bias) add(name + ".bias", {out});
   }
@@ -181,7 +247,7 @@ class TensorList {
     // and the report says so.
     for (const char* name : {names.query, names.key, names.value}) {
       const std::string local = prefix + name;
-      add(local + kGlobal + ".weight", {hidden, hidden}, local + ".weight");
+      add_matrix({local + kGlobal + ".weight", {hidden, hidden}, false, local + ".weight"});
       add(local + kGlobal + ".bias", {hidden}, local + ".bias");
     }
   }
@@ -196,7 +262,7 @@ class TensorList {
     if (has_attention_norm(config_, layer)) add_norm(prefix + names.attention_norm);
     const int64_t gates = config_.feed_forward == FeedForwardKind::kGated ? 2 : 1;
     add_linear(prefix + names.inner, gates * inner, hidden, config_.feed_forward_bias);
-    add_linear(prefix + names.outer, hidden, inner, config_.feed_forward_bias);
+    add_outer(prefix + names.outer, hidden, inner, config_.feed_forward_bias);
     add_norm(prefix + names.feed_forward_norm);
   }
 
@@ -205,36 +271,82 @@ class TensorList {
     const int64_t hidden = config_.hidden_size;
     if (names.final_norm != nullptr) add_norm(names.final_norm);
     if (names.pooler == nullptr) return;
-    tensors_.push_back({std::string(names.pooler) + ".weight", {hidden, hidden}, true, {}});
+    add_matrix({std::string(names.pooler) + ".weight", {hidden, hidden}, true, {}});
     tensors_.push_back({std::string(names.pooler) + ".bias", {hidden}, true, {}});
   }
 
+  void add_all() {
+    add_embeddings();
+    for (int64_t layer = 0; layer < config_.layers; ++layer) add_layer(layer);
+    add_head();
+  }
+
   std::vector<io::ExpectedTensor> take() { return std::move(tensors_); }
+  std::vector<std::string> take_linear() { return std::move(linear_); }
+  std::vector<std::string> take_outer() { return std::move(outer_); }
 
  private:
   const EncoderConfig& config_;
   std::vector<io::ExpectedTensor> tensors_;
+  std::vector<std::string> linear_;
+  std::vector<std::string> outer_;
 };
 
 }  // namespace
 
 std::vector<io::ExpectedTensor> expected_tensors(const EncoderConfig& config) {
   TensorList list(config);
-  list.add_embeddings();
-  for (int64_t layer = 0; layer < config.layers; ++layer) list.add_layer(layer);
-  list.add_head();
+  list.add_all();
   return list.take();
 }
 
+std::vector<std::string> linear_weights(const EncoderConfig& config) {
+  TensorList list(config);
+  list.add_all();
+  return list.take_linear();
+}
+
+std::vector<std::string> outer_weights(const EncoderConfig& config) {
+  TensorList list(config);
+  list.add_all();
+  return list.take_outer();
+}
+
+bool is_global_projection(const std::string& name) {
+  return name.find(std::string(kGlobal) + ".") != std::string::npos;
+}
+
+io::Resolution resolve_weights(const io::Checkpoint& checkpoint, const EncoderConfig& config) {
+  io::Resolution resolution =
+      io::resolve_names(checkpoint, expected_tensors(config), config.name_prefixes);
+  if (!config.int8_weights) return resolution;
+  std::map<std::string, std::string> sources;
+  for (const io::ResolvedTensor& tensor : resolution.tensors) sources[tensor.name] = tensor.source;
+  for (const std::string& name : linear_weights(config)) {
+    const std::string& weight = sources.at(name);
+    if (weight.empty() || sources.at(scale_name(name)) == scale_name(weight)) continue;
+    throw Error(ErrorCode::kInvalidFile,
+                "tensor \"" + scale_name(weight) + "\" is missing: the scales of an int8 matrix",
+                checkpoint.directory().string());
+  }
+  return resolution;
+}
+
 EncoderWeights load_weights(const io::Checkpoint& checkpoint, const EncoderConfig& config,
-                            ThreadPool& pool) {
-  const std::vector<io::ExpectedTensor> expected = expected_tensors(config);
-  const io::Resolution resolution = io::resolve_names(checkpoint, expected, config.name_prefixes);
-  const WeightReader reader(checkpoint, resolution);
+                            const LoadWeights& options, ThreadPool& pool) {
+  const io::Resolution resolution = resolve_weights(checkpoint, config);
+  check_room(load_need(config, options.precision, pool.threads()), 0, "the weights need",
+             options.precision.compute == Compute::kF32
+                 ? "--compute bf16 needs half of it, int8 a quarter"
+                 : "take a smaller model, or free memory");
+  if (options.check_tensors) check_tensors(checkpoint, resolution, pool);
+  const WeightReader reader(checkpoint, resolution, options.precision);
   EncoderWeights weights;
+  weights.precision = options.precision;
   weights.names = resolution.report;
-  for (const io::ExpectedTensor& tensor : expected) {
-    if (reader.has(tensor.name)) weights.parameters += element_count(tensor.shape);
+  for (const io::ExpectedTensor& tensor : expected_tensors(config)) {
+    if (tensor.name.ends_with(".scale") || !reader.has(tensor.name)) continue;
+    weights.parameters += element_count(tensor.shape);
   }
   weights.embeddings = read_embeddings(reader, config);
   weights.layers.resize(static_cast<size_t>(config.layers));

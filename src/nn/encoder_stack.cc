@@ -2,35 +2,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/thread_pool.h"
+#include "nn/last_layer.h"
 
 namespace longformer {
 namespace {
 
-// One layer in two passes over row tiles (three where tokens are global): keys and values of all
-// rows; then per tile everything else, written in place. Between passes every thread waits, since a
-// tile reads keys of other tiles.
-void run_layer(const EncoderLayer& layer, const LayerContext& context,
-               const std::vector<RowTile>& tiles, int64_t head_dim, float* x,
-               const KeyValuePlanes& planes, EncoderWorkspace& workspace, ThreadPool& pool) {
-  const int64_t hidden = context.plan->pattern.heads * head_dim;
-  const int64_t count = static_cast<int64_t>(tiles.size());
-  workspace.global.run(*context.plan, layer.attention, x, pool);
-  pool.run(count, [&](int64_t t, int worker) {
-    project_keys_values(context, layer.attention, head_dim, x, tiles[t], planes,
-                        workspace.scratch[worker]);
-  });
-  pool.run(count, [&](int64_t t, int worker) {
-    BlockScratch& scratch = workspace.scratch[worker];
-    const RowTile& tile = tiles[t];
-    float* attended = scratch.attended.data();
-    attention_block(context, layer.attention, head_dim, x, tile, planes, workspace.global.context(),
-                    attended, scratch);
-    feed_forward_block(layer.feed_forward, tile.rows(), attended, x + tile.begin * hidden,
-                       scratch.intermediate.data(), scratch.projected.data());
-  });
-}
+// Below this many rows a thread, a layer is cut into columns instead of tiles.
+constexpr int64_t kRowsOfAThread = 128;
 
 // Whether keys lie at the same places for both plans, which are over the same batch.
 bool same_key_rows(const AttentionPlan& a, const AttentionPlan& b) {
@@ -41,41 +22,163 @@ bool same_key_rows(const AttentionPlan& a, const AttentionPlan& b) {
          std::equal(a.groups.begin(), a.groups.end(), b.groups.begin(), b.groups.end(), same);
 }
 
-// Rows that no token owns are read by rounded key spans and must be zeros, not what a batch before
-// left there.
-KeyValuePlanes cleared_planes(const AttentionPlan& plan, int64_t head_dim, Arena& arena) {
-  const int64_t plane = plan.pattern.heads * plan.key_rows * head_dim;
-  arena.reset(2 * Arena::bytes_for(plane));
-  const KeyValuePlanes planes{arena.floats(plane), arena.floats(plane)};
-  std::memset(planes.k, 0, static_cast<size_t>(plane) * sizeof(float));
-  std::memset(planes.v, 0, static_cast<size_t>(plane) * sizeof(float));
-  return planes;
-}
+class Stack {
+ public:
+  Stack(int64_t head_dim, EncoderWorkspace& workspace, ThreadPool& pool,
+        const StackOptions& options)
+      : head_dim_(head_dim), workspace_(workspace), pool_(pool), options_(options) {}
+
+  // Buffers for a layer whose plan differs from the one before.
+  void prepare(const EncoderLayer& layer, const AttentionPlan& plan) {
+    if (&plan == prepared_) return;  // layers with one window share a plan and its buffers
+    if (prepared_ == nullptr || !same_key_rows(plan, *prepared_)) {
+      clear_planes(plan, plane_type(layer.attention));
+    }
+    prepared_ = &plan;
+    by_columns_ = options_.way == LayerWay::kColumns ||
+                  (options_.way == LayerWay::kBest && by_columns(plan.rows, pool_.threads()));
+    workspace_.global.resize(plan, head_dim_, pool_.threads());
+    if (by_columns_) {
+      workspace_.columns.resize(layer, plan, head_dim_, pool_.threads());
+      return;
+    }
+    tiles_ = make_row_tiles(plan, pool_.threads());
+    resize_tiles(layer, plan, tiles_);
+  }
+
+  void run(const EncoderLayer& layer, const LayerContext& context, float* x) {
+    workspace_.global.run(*context.plan, layer.attention, x, pool_);
+    if (by_columns_) {
+      workspace_.columns.attend(layer, context, head_dim_, x, planes_, workspace_.global.context(),
+                                pool_);
+      workspace_.columns.finish(layer, context.plan->rows, workspace_.columns.attended(), x, x,
+                                pool_);
+      return;
+    }
+    const int64_t hidden = context.plan->pattern.heads * head_dim_;
+    const int64_t count = static_cast<int64_t>(tiles_.size());
+    pool_.run(count, [&](int64_t t, int worker) {
+      tile_keys_values(layer, context, head_dim_, x, {tiles_[t].begin, tiles_[t].end}, planes_,
+                       workspace_.tiles[worker]);
+    });
+    pool_.run(count, [&](int64_t t, int worker) {
+      TileScratch& scratch = workspace_.tiles[worker];
+      tile_attend(layer, context, head_dim_, x, tiles_[t], planes_, workspace_.global.context(),
+                  scratch.context_rows, scratch);
+      float* rows = x + tiles_[t].begin * hidden;
+      tile_finish(layer, tiles_[t].rows(), scratch.context_rows, rows, rows, scratch);
+    });
+  }
+
+  // The last layer, for options.wanted alone.
+  void run_wanted(const EncoderLayer& layer, const LayerContext& context, float* x) {
+    const AttentionPlan& plan = *context.plan;
+    const int64_t hidden = plan.pattern.heads * head_dim_;
+    const std::span<const int64_t> wanted = options_.wanted;
+    const int64_t rows = static_cast<int64_t>(wanted.size());
+    workspace_.global.run(plan, layer.attention, x, pool_);
+    std::vector<float> attended(static_cast<size_t>(rows * hidden));
+    std::vector<float> y(attended.size());
+    if (by_columns_) {
+      workspace_.columns.attend(layer, context, head_dim_, x, planes_, workspace_.global.context(),
+                                pool_);
+      gather_wanted(wanted, 0, plan.rows, hidden, workspace_.columns.attended(), attended.data());
+    } else {
+      attend_wanted(layer, context, x, attended.data());
+      gather_wanted_globals(plan, wanted, hidden, workspace_.global.context(), attended.data());
+    }
+    gather_wanted(wanted, 0, plan.rows, hidden, x, y.data());
+    finish(layer, rows, attended.data(), y.data());
+    scatter_wanted(wanted, plan.rows, hidden, y.data(), x);
+  }
+
+ private:
+  void attend_wanted(const EncoderLayer& layer, const LayerContext& context, const float* x,
+                     float* attended) {
+    const LastLayerPlan last = plan_last_layer(*context.plan, options_.wanted, pool_.threads());
+    const int64_t hidden = context.plan->pattern.heads * head_dim_;
+    resize_tiles(layer, *context.plan, last.tiles);  // blocks are grouped anew
+    pool_.run(static_cast<int64_t>(last.key_rows.size()), [&](int64_t i, int worker) {
+      tile_keys_values(layer, context, head_dim_, x, last.key_rows[i], planes_,
+                       workspace_.tiles[worker]);
+    });
+    pool_.run(static_cast<int64_t>(last.tiles.size()), [&](int64_t t, int worker) {
+      TileScratch& scratch = workspace_.tiles[worker];
+      const RowTile& tile = last.tiles[t];
+      tile_attend(layer, context, head_dim_, x, tile, planes_, workspace_.global.context(),
+                  scratch.context_rows, scratch);
+      gather_wanted(options_.wanted, tile.begin, tile.rows(), hidden, scratch.context_rows,
+                    attended);
+    });
+  }
+
+  // What stands behind attention, of few rows as of many.
+  void finish(const EncoderLayer& layer, int64_t rows, const float* attended, float* y) {
+    if (by_columns_ || rows < kRowsOfAThread * pool_.threads()) {
+      if (!by_columns_) {
+        workspace_.columns.resize_for_finish(layer, head_dim_, rows, pool_.threads());
+      }
+      return workspace_.columns.finish(layer, rows, attended, y, y, pool_);
+    }
+    const int64_t hidden = layer.feed_forward.outer.weight.out_features();
+    pool_.run((rows + kTileRows - 1) / kTileRows, [&](int64_t t, int worker) {
+      const int64_t at = t * kTileRows * hidden;
+      tile_finish(layer, std::min(kTileRows, rows - t * kTileRows), attended + at, y + at, y + at,
+                  workspace_.tiles[worker]);
+    });
+  }
+
+  void resize_tiles(const EncoderLayer& layer, const AttentionPlan& plan,
+                    std::span<const RowTile> tiles) {
+    const int64_t rows = options_.wanted.empty() ? 0 : std::min(kTileRows, plan.rows);
+    workspace_.tiles.resize(static_cast<size_t>(pool_.threads()));
+    for (TileScratch& scratch : workspace_.tiles) {
+      scratch.resize(layer, plan, head_dim_, tiles, rows);
+    }
+  }
+
+  // Rows that no token owns are read by rounded key spans and must be zeros, not what a batch
+  // before left there.
+  void clear_planes(const AttentionPlan& plan, DType type) {
+    const int64_t plane = plan.pattern.heads * plan.key_rows * head_dim_;
+    const size_t element = dtype_size(type);
+    workspace_.planes.reset(2 * Arena::bytes_for(plane, element));
+    planes_.type = type;
+    for (void** plane_of : {&planes_.k, &planes_.v}) {
+      const int64_t bytes = plane * static_cast<int64_t>(element);
+      *plane_of = workspace_.planes.take<std::byte>(bytes);
+      std::memset(*plane_of, 0, static_cast<size_t>(bytes));
+    }
+  }
+
+  const int64_t head_dim_;
+  EncoderWorkspace& workspace_;
+  ThreadPool& pool_;
+  const StackOptions& options_;
+  const AttentionPlan* prepared_ = nullptr;
+  bool by_columns_ = false;
+  std::vector<RowTile> tiles_;
+  KeyValuePlanes planes_;
+};
 
 }  // namespace
 
+bool by_columns(int64_t rows, int threads) {
+  return kernels::splits_columns() && rows < kRowsOfAThread * threads;
+}
+
 bool run_encoder(const std::vector<EncoderLayer>& layers, const std::vector<LayerContext>& contexts,
                  int64_t head_dim, float* x, EncoderWorkspace& workspace,
-                 const LayerObserver& observe, ThreadPool& pool) {
+                 const LayerObserver& observe, ThreadPool& pool, const StackOptions& options) {
   if (!observe(-1, x)) return false;
-  const AttentionPlan* prepared = nullptr;
-  std::vector<RowTile> tiles;
-  KeyValuePlanes planes;
+  Stack stack(head_dim, workspace, pool, options);
   for (size_t l = 0; l < layers.size(); ++l) {
-    const AttentionPlan& plan = *contexts[l].plan;
-    if (&plan != prepared) {  // layers with one window share a plan and its buffers
-      tiles = make_row_tiles(plan, pool.threads());
-      if (prepared == nullptr || !same_key_rows(plan, *prepared)) {
-        planes = cleared_planes(plan, head_dim, workspace.planes);
-      }
-      prepared = &plan;
-      workspace.scratch.resize(static_cast<size_t>(pool.threads()));
-      const int64_t intermediate = layers[l].feed_forward.inner.weight.out_features();
-      for (BlockScratch& scratch : workspace.scratch)
-        scratch.resize(plan, tiles, plan.pattern.heads * head_dim, intermediate);
-      workspace.global.resize(plan, head_dim, pool.threads());
+    stack.prepare(layers[l], *contexts[l].plan);
+    if (l + 1 == layers.size() && !options.wanted.empty()) {
+      stack.run_wanted(layers[l], contexts[l], x);
+    } else {
+      stack.run(layers[l], contexts[l], x);
     }
-    run_layer(layers[l], contexts[l], tiles, head_dim, x, planes, workspace, pool);
     if (!observe(static_cast<int64_t>(l), x)) return false;
   }
   return true;

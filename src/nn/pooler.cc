@@ -4,6 +4,7 @@
 
 #include "base/thread_pool.h"
 #include "kernels/rowwise.h"
+#include "ops/operand.h"
 
 namespace longformer {
 
@@ -18,10 +19,16 @@ std::vector<float> pool_first_token(const Linear& dense, const float* x, int64_t
   }
   std::vector<float> pooled(static_cast<size_t>(rows * outputs));
   if (rows == 0) return pooled;
+  const DType type = dense.weight.row_type();
+  Arena arena;
+  arena.reset(Operand::bytes_for(rows, hidden, type));
+  Operand input;
+  input.take(arena, rows, hidden, type);
   pool.run(1, [&](int64_t, int) {
-    kernels::linear(first.data(), rows, dense.weight, pooled.data());
-    kernels::bias_activation(rows, outputs, kernels::Activation::kTanh, dense.bias.data(),
-                             pooled.data());
+    const kernels::Products products =
+        kernels::linear(input.convert(0, rows, first.data()), rows, dense.weight, pooled.data());
+    kernels::bias_activation(rows, outputs, kernels::Activation::kTanh, products, dense.bias.data(),
+                             {DType::kF32, pooled.data(), outputs, nullptr, nullptr});
   });
   return pooled;
 }

@@ -3,107 +3,159 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "attention/align.h"
-#include "kernels/rotary.h"
 #include "kernels/rowwise.h"
 
 namespace longformer {
 namespace {
 
-int64_t query_plane_rows(const AttentionPlan& plan, const RowTile& tile, int32_t group) {
-  int64_t rows = 0;
-  for (int32_t t = tile.first_tile; t < tile.first_tile + tile.tile_count; ++t) {
-    if (plan.tiles[t].group == group) rows += round_up(plan.tiles[t].rows, kRowAlign);
+// Calls body with a null pointer to the element type of the planes.
+template <typename Body>
+void with_type(DType type, const Body& body) {
+  if (type == DType::kBF16) {
+    body(static_cast<BFloat16*>(nullptr));
+  } else {
+    body(static_cast<float*>(nullptr));
   }
-  return rows;
 }
 
-int64_t largest_query_plane(const AttentionPlan& plan, const RowTile& tile) {
-  int64_t rows = 0;
-  for (size_t group = 0; group < plan.groups.size(); ++group) {
-    rows = std::max(rows, query_plane_rows(plan, tile, static_cast<int32_t>(group)));
-  }
-  return rows;
+// The heads of a group that lie in the range.
+std::span<const int32_t> heads_between(const HeadGroup& group, HeadRange range) {
+  const auto first = std::lower_bound(group.heads.begin(), group.heads.end(), range.begin);
+  const auto last = std::lower_bound(first, group.heads.end(), range.end);
+  return {first, last};
 }
 
-// What the projections read: the tile's rows, or their norm in `buffer`.
-const float* normalized_input(const AttentionWeights& weights, const RowTile& tile, int64_t hidden,
-                              const float* x, float* buffer) {
-  const float* input = x + tile.begin * hidden;
-  if (weights.placement == NormPlacement::kPost || weights.norm.empty()) return input;
-  kernels::layer_norm(tile.rows(), hidden, input, weights.norm.gamma.data(),
-                      weights.norm.beta.data(), weights.norm.eps, buffer);
+void split(DType type, int64_t rows, const kernels::Products& products,
+           const kernels::HeadSplit& how, void* out) {
+  with_type(type, [&](auto* element) {
+    kernels::split_heads(rows, products, how, static_cast<decltype(element)>(out));
+  });
+}
+
+// The product of one projection for some heads, and what all its groups are split with.
+struct Projection {
+  kernels::Products products;
+  kernels::HeadSplit how;
+};
+
+Projection project(const Linear& linear, const RotaryAngles* rotary, int64_t head_dim,
+                   const kernels::Rows& input, RowRange rows, HeadRange heads, float* sums) {
+  const int64_t first = heads.begin * head_dim;
+  const int64_t count = (heads.end - heads.begin) * head_dim;
+  Projection result;
+  result.products = kernels::linear(input, rows.size(), linear.weight, sums, {first, count});
+  result.how.head_dim = head_dim;
+  result.how.first_head = heads.begin;
+  result.how.bias = linear.bias.data() + first;
+  if (rotary != nullptr) {
+    result.how.cosines = rotary->cosines.data() + rows.begin * (head_dim / 2);
+    result.how.sines = rotary->sines.data() + rows.begin * (head_dim / 2);
+  }
+  return result;
+}
+
+}  // namespace
+
+DType plane_type(const AttentionWeights& weights) {
+  const bool low = weights.query.weight.type() != DType::kF32;
+  return low && kernels::supports(DType::kBF16) ? DType::kBF16 : DType::kF32;
+}
+
+int64_t head_quantum(int64_t head_dim) {
+  return kernels::kColumnQuantum / std::gcd(kernels::kColumnQuantum, head_dim);
+}
+
+int64_t QueryPlanes::first_row(const AttentionPlan& plan, int32_t group) const {
+  if (tile == nullptr) return 0;
+  for (int32_t t = tile->first_tile; t < tile->first_tile + tile->tile_count; ++t) {
+    if (plan.tiles[t].group == group) return plan.tiles[t].query_row;
+  }
+  return 0;
+}
+
+int64_t QueryPlanes::rows_needed(const AttentionPlan& plan, const RowTile* tile) {
+  std::vector<int64_t> rows(plan.groups.size(), 0);
+  if (tile == nullptr) {
+    for (size_t g = 0; g < rows.size(); ++g) rows[g] = plan.groups[g].query_rows;
+  } else {
+    for (int32_t t = tile->first_tile; t < tile->first_tile + tile->tile_count; ++t) {
+      rows[plan.tiles[t].group] += round_up(plan.tiles[t].rows, kRowAlign);
+    }
+  }
+  return *std::max_element(rows.begin(), rows.end());
+}
+
+const float* attention_input(const AttentionWeights& weights, int64_t rows, int64_t hidden,
+                             const float* x, float* buffer) {
+  if (weights.placement == NormPlacement::kPost || weights.norm.empty()) return x;
+  kernels::layer_norm(rows, hidden, x, weights.norm.gamma.data(), weights.norm.beta.data(),
+                      weights.norm.eps, buffer);
   return buffer;
 }
 
-// Where split() puts the rows of a tile, and with what.
-struct Split {
-  float scale = 1.0f;
-  const uint8_t* keep = nullptr;
-  const int32_t* destination = nullptr;
-  int64_t plane_rows = 0;
-  const RotaryAngles* rotary = nullptr;
-};
-
-void split(const HeadGroup& group, int64_t heads, int64_t head_dim, const RowTile& tile,
-           const float* projected, const std::vector<float>& bias, const Split& to, float* out) {
-  const int64_t count = static_cast<int64_t>(group.heads.size());
-  if (to.rotary == nullptr) {
-    kernels::split_heads(tile.rows(), heads, head_dim, group.heads.data(), count, projected,
-                         bias.data(), to.scale, to.keep, to.destination, to.plane_rows, out);
-    return;
-  }
-  const int64_t first_angle = tile.begin * (head_dim / 2);
-  kernels::split_heads_rotary(tile.rows(), heads, head_dim, group.heads.data(), count, projected,
-                              bias.data(), to.scale, to.keep, to.destination, to.plane_rows,
-                              to.rotary->cosines.data() + first_angle,
-                              to.rotary->sines.data() + first_angle, out);
-}
-
-// All heads of one group: queries into tile order, then tile by tile.
-void attend(const LayerContext& context, int32_t group, const AttentionWeights& weights,
-            int64_t head_dim, const RowTile& tile, const float* projected,
-            const KeyValuePlanes& planes, float* attended, BlockScratch& scratch) {
+void project_keys_values(const LayerContext& context, const AttentionWeights& weights,
+                         int64_t head_dim, const kernels::Rows& input, RowRange rows,
+                         HeadRange heads, const KeyValuePlanes& planes, float* sums) {
   const AttentionPlan& plan = *context.plan;
-  const HeadGroup& heads = plan.groups[group];
-  const int64_t hidden = plan.pattern.heads * head_dim;
-  const int64_t plane_rows = query_plane_rows(plan, tile, group);
-  int32_t place = 0;
-  for (int32_t t = tile.first_tile; t < tile.first_tile + tile.tile_count; ++t) {
-    const QueryTile& queries = plan.tiles[t];
-    if (queries.group != group) continue;
-    for (int32_t r = 0; r < queries.rows; ++r) {
-      scratch.places[queries.first_row - tile.begin + int64_t{r} * queries.step] = place + r;
+  const auto one = [&](const Linear& linear, const RotaryAngles* rotary, void* plane) {
+    Projection projection = project(linear, rotary, head_dim, input, rows, heads, sums);
+    projection.how.keep = plan.valid_row.data() + rows.begin;
+    projection.how.plane_rows = plan.key_rows;
+    for (const HeadGroup& group : plan.groups) {
+      projection.how.heads = heads_between(group, heads);
+      projection.how.destination = group.key_row.data() + rows.begin;
+      split(planes.type, rows.size(), projection.products, projection.how, plane);
     }
-    place += static_cast<int32_t>(round_up(queries.rows, kRowAlign));
-  }
-  const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
-  split(heads, plan.pattern.heads, head_dim, tile, projected, weights.query.bias,
-        {scale, nullptr, scratch.places.data(), plane_rows, context.rotary},
-        scratch.queries.data());
-  for (const int32_t head : heads.heads) {
-    const float* k = planes.k + head * plan.key_rows * head_dim;
-    const float* v = planes.v + head * plan.key_rows * head_dim;
-    const float* q = scratch.queries.data() + head * plane_rows * head_dim;
-    for (int32_t t = tile.first_tile; t < tile.first_tile + tile.tile_count; ++t) {
-      const QueryTile& queries = plan.tiles[t];
-      if (queries.group != group) continue;
-      float* out = attended + (queries.first_row - tile.begin) * hidden + head * head_dim;
-      attention_tile(plan, queries, head_dim, q, k, v, out, queries.step * hidden, nullptr,
-                     scratch.attention);
-      q += round_up(queries.rows, kRowAlign) * head_dim;
-    }
+  };
+  one(weights.key, context.rotary, planes.k);
+  one(weights.value, nullptr, planes.v);
+}
+
+void project_queries(const LayerContext& context, const AttentionWeights& weights, int64_t head_dim,
+                     const kernels::Rows& input, RowRange rows, HeadRange heads,
+                     const QueryPlanes& queries, float* sums) {
+  const AttentionPlan& plan = *context.plan;
+  Projection projection =
+      project(weights.query, context.rotary, head_dim, input, rows, heads, sums);
+  projection.how.scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
+  projection.how.plane_rows = queries.plane_rows;
+  for (size_t g = 0; g < plan.groups.size(); ++g) {
+    projection.how.heads = heads_between(plan.groups[g], heads);
+    projection.how.destination = plan.groups[g].query_row.data() + rows.begin;
+    projection.how.first_destination = queries.first_row(plan, static_cast<int32_t>(g));
+    split(queries.type, rows.size(), projection.products, projection.how, queries.q);
   }
 }
 
-void replace_global_rows(const AttentionPlan& plan, int64_t hidden, const RowTile& tile,
-                         const float* global_context, float* context) {
+void attend(const AttentionPlan& plan, int64_t head_dim, int32_t tile_index, int32_t head,
+            const QueryPlanes& queries, const KeyValuePlanes& planes, float* attended,
+            int64_t first_row, AttentionScratch& scratch) {
+  const QueryTile& tile = plan.tiles[tile_index];
+  const int64_t hidden = plan.pattern.heads * head_dim;
+  const int64_t query = tile.query_row - queries.first_row(plan, tile.group);
+  float* out = attended + (tile.first_row - first_row) * hidden + head * head_dim;
+  with_type(planes.type, [&](auto* element) {
+    using T = std::remove_pointer_t<decltype(element)>;
+    const int64_t plane = head * plan.key_rows * head_dim;
+    attention_tile(
+        plan, tile, head_dim,
+        static_cast<const T*>(queries.q) + (head * queries.plane_rows + query) * head_dim,
+        static_cast<const T*>(planes.k) + plane, static_cast<const T*>(planes.v) + plane, out,
+        tile.step * hidden, nullptr, scratch);
+  });
+}
+
+void replace_global_rows(const AttentionPlan& plan, int64_t hidden, RowRange rows,
+                         const float* global_context, float* attended) {
+  if (global_context == nullptr) return;
   int64_t index = 0;
   for (const GlobalRows& global : plan.global_rows) {
     for (const int64_t row : global.rows) {
-      if (row >= tile.begin && row < tile.end) {
-        std::memcpy(context + (row - tile.begin) * hidden, global_context + index * hidden,
+      if (row >= rows.begin && row < rows.end) {
+        std::memcpy(attended + (row - rows.begin) * hidden, global_context + index * hidden,
                     static_cast<size_t>(hidden) * sizeof(float));
       }
       ++index;
@@ -111,73 +163,26 @@ void replace_global_rows(const AttentionPlan& plan, int64_t hidden, const RowTil
   }
 }
 
-}  // namespace
-
-void BlockScratch::resize(const AttentionPlan& plan, const std::vector<RowTile>& tiles,
-                          int64_t hidden, int64_t intermediate_size) {
-  int64_t rows = 0;
-  int64_t plane_rows = 0;
-  for (const RowTile& tile : tiles) {
-    rows = std::max(rows, tile.rows());
-    plane_rows = std::max(plane_rows, largest_query_plane(plan, tile));
-  }
-  const auto grow = [](std::vector<float>& buffer, int64_t size) {
-    if (buffer.size() < static_cast<size_t>(size)) buffer.assign(static_cast<size_t>(size), 0.0f);
-  };
-  grow(projected, rows * hidden);
-  grow(context, rows * hidden);
-  grow(attended, rows * hidden);
-  grow(intermediate, rows * intermediate_size);
-  grow(queries, plane_rows * hidden);
-  if (places.size() < static_cast<size_t>(rows)) places.resize(static_cast<size_t>(rows));
-  attention.resize(plan, hidden / plan.pattern.heads);
-}
-
-void project_keys_values(const LayerContext& context, const AttentionWeights& weights,
-                         int64_t head_dim, const float* x, const RowTile& tile,
-                         const KeyValuePlanes& planes, BlockScratch& scratch) {
-  const AttentionPlan& plan = *context.plan;
-  const int64_t heads = plan.pattern.heads;
-  const float* input =
-      normalized_input(weights, tile, heads * head_dim, x, scratch.attended.data());
-  float* projected = scratch.projected.data();
-  const auto project = [&](const Linear& linear, const RotaryAngles* rotary, float* plane) {
-    kernels::linear(input, tile.rows(), linear.weight, projected);
-    for (const HeadGroup& group : plan.groups) {
-      split(group, heads, head_dim, tile, projected, linear.bias,
-            {1.0f, plan.valid_row.data() + tile.begin, group.key_row.data() + tile.begin,
-             plan.key_rows, rotary},
-            plane);
-    }
-  };
-  project(weights.key, context.rotary, planes.k);
-  project(weights.value, nullptr, planes.v);
-}
-
-void attention_block(const LayerContext& context, const AttentionWeights& weights, int64_t head_dim,
-                     const float* x, const RowTile& tile, const KeyValuePlanes& planes,
-                     const float* global_context, float* out, BlockScratch& scratch) {
-  const AttentionPlan& plan = *context.plan;
-  const int64_t hidden = plan.pattern.heads * head_dim;
-  const float* residual = x + tile.begin * hidden;
-  float* projected = scratch.projected.data();
-  float* attended = scratch.context.data();
-  kernels::linear(normalized_input(weights, tile, hidden, x, out), tile.rows(),
-                  weights.query.weight, projected);
-  for (size_t group = 0; group < plan.groups.size(); ++group) {
-    attend(context, static_cast<int32_t>(group), weights, head_dim, tile, projected, planes,
-           attended, scratch);
-  }
-  if (global_context != nullptr) replace_global_rows(plan, hidden, tile, global_context, attended);
-  kernels::linear(attended, tile.rows(), weights.output.weight, projected);
+void attention_output(const AttentionWeights& weights, int64_t rows, const kernels::Rows& attended,
+                      const float* x, float* a, float* sums) {
+  const int64_t hidden = weights.output.weight.out_features();
   if (weights.placement == NormPlacement::kPre) {
-    kernels::bias_residual(tile.rows(), hidden, projected, weights.output.bias.data(), residual,
-                           out);
-  } else {
-    kernels::bias_residual_layer_norm(tile.rows(), hidden, projected, weights.output.bias.data(),
-                                      residual, weights.norm.gamma.data(), weights.norm.beta.data(),
-                                      weights.norm.eps, out);
+    return attention_output_columns(weights, rows, attended, {0, hidden}, x, a, sums);
   }
+  const kernels::Products products = kernels::linear(attended, rows, weights.output.weight, sums);
+  kernels::bias_residual_layer_norm(rows, hidden, products, weights.output.bias.data(), x,
+                                    weights.norm.gamma.data(), weights.norm.beta.data(),
+                                    weights.norm.eps, a);
+}
+
+void attention_output_columns(const AttentionWeights& weights, int64_t rows,
+                              const kernels::Rows& attended, kernels::Columns columns,
+                              const float* x, float* a, float* sums) {
+  const int64_t hidden = weights.output.weight.out_features();
+  const kernels::Products products =
+      kernels::linear(attended, rows, weights.output.weight, sums, columns);
+  kernels::bias_residual(rows, columns.count, products, weights.output.bias.data() + columns.first,
+                         x + columns.first, hidden, a + columns.first);
 }
 
 }  // namespace longformer

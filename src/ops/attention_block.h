@@ -1,12 +1,11 @@
-// The attention half of an encoder layer, over row tiles:
+// The attention half of an encoder layer:
 //   post-norm  a = LayerNorm(x + Wo · attention(x) + bo)
 //   pre-norm   a = x + Wo · attention(LayerNorm(x)) + bo
-// in two steps with a barrier between them, because a tile reads keys of its neighbours:
-// project_keys_values() for all tiles, then attention_block() for all tiles. Shapes: x and a [rows,
-// hidden], hidden = heads · head_dim. Scaling by 1/sqrt(head_dim) is applied to q after its bias
-// (Longformer spec: the bias is scaled too); rotary positions turn q and k as they are written into
-// their planes. A pre-norm tile is normalised in both steps: twice a row's norm is less than a
-// buffer of all rows would cost.
+// as steps over ranges of rows and heads. A tile of queries reads keys of its neighbours, so
+// project_keys_values() of all rows comes before attend() of any; how ranges are cut changes speed,
+// never bits. Shapes: x and a [rows, hidden], hidden = heads · head_dim. Scaling by
+// 1/sqrt(head_dim) is applied to q after its bias (Longformer spec: the bias is scaled too); rotary
+// positions turn q and k as they are written into their planes.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +13,7 @@
 
 #include "attention/forward.h"
 #include "attention/plan.h"
+#include "kernels/gemm.h"
 #include "ops/rotary.h"
 #include "ops/row_tiles.h"
 #include "ops/weights.h"
@@ -39,38 +39,74 @@ struct LayerContext {
   const RotaryAngles* rotary = nullptr;  // null: positions are not rotary
 };
 
+// The type of queries, keys and values: bf16 where the products are below f32 and the processor
+// multiplies bf16, else f32.
+DType plane_type(const AttentionWeights& weights);
+
 // Keys and values of all heads, [heads][plan.key_rows][head_dim] each. Rows that no token owns hold
 // zeros.
 struct KeyValuePlanes {
-  float* k = nullptr;
-  float* v = nullptr;
+  DType type = DType::kF32;
+  void* k = nullptr;
+  void* v = nullptr;
 };
 
-// Working memory of one thread for tiles of one plan.
-class BlockScratch {
- public:
-  void resize(const AttentionPlan& plan, const std::vector<RowTile>& tiles, int64_t hidden,
-              int64_t intermediate);
-
-  std::vector<float> projected;     // [tile rows, hidden]
-  std::vector<float> context;       // [tile rows, hidden]
-  std::vector<float> attended;      // [tile rows, hidden]
-  std::vector<float> intermediate;  // [tile rows, intermediate]
-  std::vector<float> queries;       // [heads][query plane rows][head_dim]
-  std::vector<int32_t> places;      // [tile rows]
-  AttentionScratch attention;
+// Queries of all heads, [heads][plane_rows][head_dim]: those of one row tile, or (tile null) of the
+// whole batch.
+struct QueryPlanes {
+  DType type = DType::kF32;
+  void* q = nullptr;
+  int64_t plane_rows = 0;
+  const RowTile* tile = nullptr;
+  // The query row (AttentionPlan) that stands first in a plane.
+  int64_t first_row(const AttentionPlan& plan, int32_t group) const;
+  static int64_t rows_needed(const AttentionPlan& plan, const RowTile* tile);
 };
 
-// Writes the keys and values of the tile's rows into the planes.
+// Half-open.
+struct RowRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t size() const noexcept { return end - begin; }
+};
+struct HeadRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+// Head ranges that begin and end at multiples of this are column ranges of the projections.
+int64_t head_quantum(int64_t head_dim);
+
+// What the projections read of rows [rows, hidden]: x itself, or in pre-norm layers its norm, in
+// `buffer`.
+const float* attention_input(const AttentionWeights& weights, int64_t rows, int64_t hidden,
+                             const float* x, float* buffer);
+
+// Writes keys and values of `heads` of the rows into the planes. input: the converted rows of the
+// range. sums: working memory [rows, columns of the heads].
 void project_keys_values(const LayerContext& context, const AttentionWeights& weights,
-                         int64_t head_dim, const float* x, const RowTile& tile,
-                         const KeyValuePlanes& planes, BlockScratch& scratch);
+                         int64_t head_dim, const kernels::Rows& input, RowRange rows,
+                         HeadRange heads, const KeyValuePlanes& planes, float* sums);
+void project_queries(const LayerContext& context, const AttentionWeights& weights, int64_t head_dim,
+                     const kernels::Rows& input, RowRange rows, HeadRange heads,
+                     const QueryPlanes& queries, float* sums);
 
-// `global_context` [global rows of the batch, hidden] holds what global rows attend to, in the
-// order of plan.global_rows (null: no globals). Writes a [tile rows, hidden] to `out`, which may
-// not be x.
-void attention_block(const LayerContext& context, const AttentionWeights& weights, int64_t head_dim,
-                     const float* x, const RowTile& tile, const KeyValuePlanes& planes,
-                     const float* global_context, float* out, BlockScratch& scratch);
+// One head of query tile `tile` of the plan. Row `row` of the batch goes to attended + (row -
+// first_row) * hidden + head * head_dim.
+void attend(const AttentionPlan& plan, int64_t head_dim, int32_t tile, int32_t head,
+            const QueryPlanes& queries, const KeyValuePlanes& planes, float* attended,
+            int64_t first_row, AttentionScratch& scratch);
+
+// Rows of `attended` that are global take what GlobalAttention computed for them: global_context
+// [global rows of the batch, hidden], in the order of plan.global_rows; null: none are.
+void replace_global_rows(const AttentionPlan& plan, int64_t hidden, RowRange rows,
+                         const float* global_context, float* attended);
+
+// a [rows, hidden] from what was attended (converted) and from x.
+void attention_output(const AttentionWeights& weights, int64_t rows, const kernels::Rows& attended,
+                      const float* x, float* a, float* sums);
+// Some columns of a before a post-norm layer normalises; dense rows of hidden.
+void attention_output_columns(const AttentionWeights& weights, int64_t rows,
+                              const kernels::Rows& attended, kernels::Columns columns,
+                              const float* x, float* a, float* sums);
 
 }  // namespace longformer

@@ -1,41 +1,58 @@
 #include "ops/feed_forward_block.h"
 
 namespace longformer {
-namespace {
 
-// What the first product reads: a, or its norm, which lies in `buffer` until the second product
-// writes there.
-const float* normalized_input(const FeedForwardWeights& weights, int64_t rows, int64_t hidden,
-                              const float* a, float* buffer) {
+const float* feed_forward_input(const FeedForwardWeights& weights, int64_t rows, int64_t hidden,
+                                const float* a, float* buffer) {
   if (weights.placement == NormPlacement::kPost || weights.norm.empty()) return a;
   kernels::layer_norm(rows, hidden, a, weights.norm.gamma.data(), weights.norm.beta.data(),
                       weights.norm.eps, buffer);
   return buffer;
 }
 
-}  // namespace
+void feed_forward_inner(const FeedForwardWeights& weights, int64_t rows, const kernels::Rows& input,
+                        kernels::Columns columns, const kernels::RowsBuffer& inner, float* sums) {
+  const kernels::PackedMatrix& matrix = weights.inner.weight;
+  const float* bias = weights.inner.bias.data() + columns.first;
+  const int64_t intermediate = weights.intermediate();
+  if (weights.kind == FeedForwardKind::kPlain) {
+    const kernels::Products products = kernels::linear(input, rows, matrix, sums, columns);
+    return kernels::bias_activation(rows, columns.count, weights.activation, products, bias, inner);
+  }
+  kernels::Products products;
+  kernels::Products gate;
+  if (columns.count == intermediate) {  // both halves in one product
+    products = kernels::linear(input, rows, matrix, sums);
+    gate = products.columns(intermediate);
+  } else {
+    products = kernels::linear(input, rows, matrix, sums, columns);
+    gate = kernels::linear(input, rows, matrix, sums + rows * columns.count,
+                           {intermediate + columns.first, columns.count});
+  }
+  kernels::gated_activation(rows, columns.count, weights.activation, products, bias, gate,
+                            bias + intermediate, inner);
+}
 
-void feed_forward_block(const FeedForwardWeights& weights, int64_t rows, const float* a, float* y,
-                        float* inner, float* outer) {
+void feed_forward_outer(const FeedForwardWeights& weights, int64_t rows, const kernels::Rows& inner,
+                        const float* a, float* y, float* sums) {
   const int64_t hidden = weights.outer.weight.out_features();
-  const int64_t intermediate = weights.outer.weight.in_features();
-  kernels::linear(normalized_input(weights, rows, hidden, a, outer), rows, weights.inner.weight,
-                  inner);
-  if (weights.kind == FeedForwardKind::kGated) {
-    kernels::gated_activation(rows, intermediate, weights.activation, weights.inner.bias.data(),
-                              inner, inner);
-  } else {
-    kernels::bias_activation(rows, intermediate, weights.activation, weights.inner.bias.data(),
-                             inner);
-  }
-  kernels::linear(inner, rows, weights.outer.weight, outer);
   if (weights.placement == NormPlacement::kPre) {
-    kernels::bias_residual(rows, hidden, outer, weights.outer.bias.data(), a, y);
-  } else {
-    kernels::bias_residual_layer_norm(rows, hidden, outer, weights.outer.bias.data(), a,
-                                      weights.norm.gamma.data(), weights.norm.beta.data(),
-                                      weights.norm.eps, y);
+    return feed_forward_outer_columns(weights, rows, inner, {0, hidden}, a, y, sums);
   }
+  const kernels::Products products = kernels::linear(inner, rows, weights.outer.weight, sums);
+  kernels::bias_residual_layer_norm(rows, hidden, products, weights.outer.bias.data(), a,
+                                    weights.norm.gamma.data(), weights.norm.beta.data(),
+                                    weights.norm.eps, y);
+}
+
+void feed_forward_outer_columns(const FeedForwardWeights& weights, int64_t rows,
+                                const kernels::Rows& inner, kernels::Columns columns,
+                                const float* a, float* y, float* sums) {
+  const int64_t hidden = weights.outer.weight.out_features();
+  const kernels::Products products =
+      kernels::linear(inner, rows, weights.outer.weight, sums, columns);
+  kernels::bias_residual(rows, columns.count, products, weights.outer.bias.data() + columns.first,
+                         a + columns.first, hidden, y + columns.first);
 }
 
 }  // namespace longformer

@@ -1,14 +1,17 @@
-// The feed-forward half of an encoder layer, for a few rows at a time:
+// The feed-forward half of an encoder layer:
 //   post-norm  y = LayerNorm(a + f(a))
 //   pre-norm   y = a + f(LayerNorm(a))
 //   plain      f(h) = W2 · act(W1 · h + b1) + b2
 //   gated      f(h) = W2 · (act(u) * g) + b2, [u; g] = W1 · h + b1: W1 has twice the rows
-// The [rows, intermediate] tensor exists for one tile only.
+// for a few rows at a time, or in steps over ranges of columns. The [rows, intermediate] tensor
+// exists for those rows only.
 #pragma once
 
 #include <cstdint>
 
+#include "kernels/gemm.h"
 #include "kernels/rowwise.h"
+#include "ops/operand.h"
 #include "ops/weights.h"
 
 namespace longformer {
@@ -22,11 +25,26 @@ struct FeedForwardWeights {
   NormPlacement placement = NormPlacement::kPost;
   FeedForwardKind kind = FeedForwardKind::kPlain;
   kernels::Activation activation = kernels::Activation::kGelu;
+  int64_t intermediate() const noexcept { return outer.weight.in_features(); }
 };
 
-// a, y: [rows, hidden]; y may be a. inner: [rows, rows of W1] and outer: [rows, hidden] are working
-// memory.
-void feed_forward_block(const FeedForwardWeights& weights, int64_t rows, const float* a, float* y,
-                        float* inner, float* outer);
+// What the first product reads of rows a [rows, hidden]: a itself, or in pre-norm layers its norm,
+// in `buffer`.
+const float* feed_forward_input(const FeedForwardWeights& weights, int64_t rows, int64_t hidden,
+                                const float* a, float* buffer);
+
+// Columns of the intermediate tensor, activated, into `inner` (first of them at inner.data). sums:
+// [rows, columns], twice that where gated. Where gated and not all columns are wanted, intermediate
+// must be a multiple of kColumnQuantum.
+void feed_forward_inner(const FeedForwardWeights& weights, int64_t rows, const kernels::Rows& input,
+                        kernels::Columns columns, const kernels::RowsBuffer& inner, float* sums);
+
+// y [rows, hidden] from the intermediate rows and a; y may be a.
+void feed_forward_outer(const FeedForwardWeights& weights, int64_t rows, const kernels::Rows& inner,
+                        const float* a, float* y, float* sums);
+// Some columns of y before a post-norm layer normalises; dense rows of hidden.
+void feed_forward_outer_columns(const FeedForwardWeights& weights, int64_t rows,
+                                const kernels::Rows& inner, kernels::Columns columns,
+                                const float* a, float* y, float* sums);
 
 }  // namespace longformer

@@ -12,7 +12,6 @@
 namespace longformer {
 namespace {
 
-constexpr int64_t kJobQueries = 16;
 constexpr int64_t kPartialBytes = 32 << 20;  // partial sums that may exist at once
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
@@ -42,53 +41,57 @@ void GlobalAttention::resize(const AttentionPlan& plan, int64_t head_dim, int th
   hidden_ = heads_ * head_dim;
   jobs_.clear();
   waves_.clear();
-  const int64_t query_rows = heads_ * kJobQueries;
-  const int64_t most_partials =
-      std::max<int64_t>(1, kPartialBytes / (query_rows * hidden_ * int64_t{sizeof(float)}));
+  // Rows of partial sums that may exist at once; a row is one head of one query in one block.
+  const int64_t most_rows = kPartialBytes / (hidden_ * int64_t{sizeof(float)});
   int64_t context_rows = 0;
-  int64_t partials = 0;
-  int64_t largest_wave_partials = 0;
-  int32_t largest_wave_jobs = 0;
+  int64_t partial_rows = 0;
+  int64_t absorbed_rows = 0;
+  int64_t most_partial = 0;
+  int64_t most_absorbed = 0;
+  int64_t job_rows = 0;
   for (size_t entry = 0; entry < plan.global_rows.size(); ++entry) {
     const GlobalRows& global = plan.global_rows[entry];
     const int64_t blocks = static_cast<int64_t>(global.blocks.size());
     const int64_t queries = static_cast<int64_t>(global.rows.size());
     for (int64_t first = 0; first < queries; first += kJobQueries) {
-      if (waves_.empty() || partials + blocks > most_partials) {
+      const int64_t count = std::min(kJobQueries, queries - first);
+      const int64_t rows = heads_ * count;
+      if (waves_.empty() || partial_rows + blocks * rows > most_rows) {
         waves_.push_back({static_cast<int32_t>(jobs_.size()), 0, {}});
-        partials = 0;
+        partial_rows = absorbed_rows = 0;
       }
       Wave& wave = waves_.back();
       for (int64_t block = 0; block < blocks; ++block) {
         wave.units.push_back({static_cast<int32_t>(jobs_.size()), static_cast<int32_t>(block)});
       }
-      const int64_t count = std::min(kJobQueries, queries - first);
-      jobs_.push_back({static_cast<int32_t>(entry), first, count, context_rows, partials});
+      jobs_.push_back(
+          {static_cast<int32_t>(entry), first, count, context_rows, absorbed_rows, partial_rows});
       ++wave.job_count;
       context_rows += count;
-      partials += blocks;
-      largest_wave_partials = std::max(largest_wave_partials, partials);
-      largest_wave_jobs = std::max(largest_wave_jobs, wave.job_count);
+      absorbed_rows += rows;
+      partial_rows += blocks * rows;
+      job_rows = std::max(job_rows, rows);
+      most_partial = std::max(most_partial, partial_rows);
+      most_absorbed = std::max(most_absorbed, absorbed_rows);
     }
   }
   if (jobs_.empty()) return;
   grow(context_, context_rows * hidden_);
-  grow(absorbed_, largest_wave_jobs * query_rows * hidden_);
-  grow(sums_, largest_wave_partials * query_rows * hidden_);
-  grow(maxima_, largest_wave_partials * query_rows);
-  grow(totals_, largest_wave_partials * query_rows);
+  grow(absorbed_, most_absorbed * hidden_);
+  grow(sums_, most_partial * hidden_);
+  grow(maxima_, most_partial);
+  grow(totals_, most_partial);
   scratch_.resize(static_cast<size_t>(threads));
   for (Scratch& scratch : scratch_) {
-    grow(scratch.scores, query_rows * kGlobalBlock);
-    grow(scratch.corrections, query_rows);
-    scratch.begin.assign(static_cast<size_t>(query_rows), 0);
-    scratch.end.assign(static_cast<size_t>(query_rows), 0);
+    grow(scratch.scores, job_rows * kGlobalBlock);
+    grow(scratch.corrections, job_rows);
+    scratch.begin.assign(static_cast<size_t>(job_rows), 0);
+    scratch.end.assign(static_cast<size_t>(job_rows), 0);
   }
 }
 
 void GlobalAttention::absorb_queries(const AttentionPlan& plan, const AttentionWeights& weights,
-                                     const float* x, const Job& job, int64_t job_index,
-                                     int64_t head) {
+                                     const float* x, const Job& job, int64_t head) {
   const GlobalRows& global = plan.global_rows[job.entry];
   std::vector<float> inputs(static_cast<size_t>(job.count * hidden_));
   for (int64_t i = 0; i < job.count; ++i) {
@@ -96,9 +99,10 @@ void GlobalAttention::absorb_queries(const AttentionPlan& plan, const AttentionW
                 static_cast<size_t>(hidden_) * sizeof(float));
   }
   const int64_t head_rows = head * head_dim_;  // of the projections
+  std::vector<float> widened;
   std::vector<float> q(static_cast<size_t>(job.count * head_dim_));
   kernels::matmul_nt(job.count, head_dim_, hidden_, inputs.data(),
-                     weights.query_global.weight.data() + head_rows * hidden_, q.data());
+                     weights.query_global.weight.read(head_rows, head_dim_, widened), q.data());
   const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim_));
   for (int64_t i = 0; i < job.count; ++i) {
     for (int64_t c = 0; c < head_dim_; ++c) {
@@ -106,14 +110,13 @@ void GlobalAttention::absorb_queries(const AttentionPlan& plan, const AttentionW
       value = (value + weights.query_global.bias[head_rows + c]) * scale;
     }
   }
-  float* absorbed =
-      absorbed_.data() + (job_index * heads_ * kJobQueries + head * job.count) * hidden_;
+  float* absorbed = absorbed_.data() + (job.absorbed + head * job.count) * hidden_;
   kernels::matmul_nn(job.count, hidden_, head_dim_, q.data(),
-                     weights.key_global.weight.data() + head_rows * hidden_, absorbed);
+                     weights.key_global.weight.read(head_rows, head_dim_, widened), absorbed);
 }
 
 void GlobalAttention::block_partial(const AttentionPlan& plan, const float* x, const Job& job,
-                                    int64_t job_index, int32_t block_index, int worker) {
+                                    int32_t block_index, int worker) {
   Scratch& scratch = scratch_[worker];
   const Interval block = plan.global_rows[job.entry].blocks[block_index];
   const int64_t keys = block.end - block.begin;
@@ -127,7 +130,7 @@ void GlobalAttention::block_partial(const AttentionPlan& plan, const float* x, c
     key_rows = scratch.keys.data();
   }
   const int64_t rows = heads_ * job.count;
-  const float* absorbed = absorbed_.data() + job_index * heads_ * kJobQueries * hidden_;
+  const float* absorbed = absorbed_.data() + job.absorbed * hidden_;
   float* scores = scratch.scores.data();
   kernels::matmul_nt(rows, padded, hidden_, absorbed, key_rows, scores);
   if (!whole) {
@@ -136,31 +139,30 @@ void GlobalAttention::block_partial(const AttentionPlan& plan, const float* x, c
       for (int64_t r = 0; r < rows; ++r) scores[r * padded + j] = kMinusInfinity;
     }
   }
-  const int64_t partial = job.partial + block_index;
-  float* maxima = maxima_.data() + partial * heads_ * kJobQueries;
-  float* totals = totals_.data() + partial * heads_ * kJobQueries;
+  const int64_t partial = job.partial + block_index * rows;
+  float* maxima = maxima_.data() + partial;
+  float* totals = totals_.data() + partial;
   std::fill_n(maxima, rows, kMinusInfinity);
   std::fill_n(totals, rows, 0.0f);
   std::fill_n(scratch.end.begin(), rows, static_cast<int32_t>(keys));
   kernels::softmax_strip(rows, padded, scratch.begin.data(), scratch.end.data(), scores, maxima,
                          totals, scratch.corrections.data());
-  kernels::matmul_nn(rows, hidden_, padded, scores, key_rows,
-                     sums_.data() + partial * heads_ * kJobQueries * hidden_);
+  kernels::matmul_nn(rows, hidden_, padded, scores, key_rows, sums_.data() + partial * hidden_);
 }
 
 void GlobalAttention::merge(const AttentionPlan& plan, const AttentionWeights& weights,
                             const Job& job, int64_t head) {
   const int64_t blocks = static_cast<int64_t>(plan.global_rows[job.entry].blocks.size());
-  const int64_t stride = heads_ * kJobQueries;
+  const int64_t stride = heads_ * job.count;
   std::vector<float> mean(static_cast<size_t>(job.count * hidden_), 0.0f);
   for (int64_t i = 0; i < job.count; ++i) {
     const int64_t row = head * job.count + i;
     float most = kMinusInfinity;
     for (int64_t b = 0; b < blocks; ++b)
-      most = std::max(most, maxima_[(job.partial + b) * stride + row]);
+      most = std::max(most, maxima_[job.partial + b * stride + row]);
     float total = 0.0f;
     for (int64_t b = 0; b < blocks; ++b) {
-      const int64_t at = (job.partial + b) * stride + row;
+      const int64_t at = job.partial + b * stride + row;
       if (totals_[at] == 0.0f) continue;  // a block of masked keys only
       const float weight = std::exp(maxima_[at] - most);
       total += weight * totals_[at];
@@ -169,9 +171,10 @@ void GlobalAttention::merge(const AttentionPlan& plan, const AttentionWeights& w
     for (int64_t c = 0; c < hidden_; ++c) mean[i * hidden_ + c] /= total;
   }
   const int64_t head_rows = head * head_dim_;
+  std::vector<float> widened;
   std::vector<float> out(static_cast<size_t>(job.count * head_dim_));
   kernels::matmul_nt(job.count, head_dim_, hidden_, mean.data(),
-                     weights.value_global.weight.data() + head_rows * hidden_, out.data());
+                     weights.value_global.weight.read(head_rows, head_dim_, widened), out.data());
   for (int64_t i = 0; i < job.count; ++i) {
     float* to = context_.data() + (job.context_row + i) * hidden_ + head_rows;
     for (int64_t c = 0; c < head_dim_; ++c)
@@ -184,12 +187,11 @@ void GlobalAttention::run(const AttentionPlan& plan, const AttentionWeights& wei
   for (const Wave& wave : waves_) {
     const int64_t heads_of_jobs = wave.job_count * heads_;
     pool.run(heads_of_jobs, [&](int64_t task, int) {
-      const int64_t job = task / heads_;
-      absorb_queries(plan, weights, x, jobs_[wave.first_job + job], job, task % heads_);
+      absorb_queries(plan, weights, x, jobs_[wave.first_job + task / heads_], task % heads_);
     });
     pool.run(static_cast<int64_t>(wave.units.size()), [&](int64_t task, int worker) {
       const Unit& unit = wave.units[task];
-      block_partial(plan, x, jobs_[unit.job], unit.job - wave.first_job, unit.block, worker);
+      block_partial(plan, x, jobs_[unit.job], unit.block, worker);
     });
     pool.run(heads_of_jobs, [&](int64_t task, int) {
       merge(plan, weights, jobs_[wave.first_job + task / heads_], task % heads_);

@@ -31,13 +31,16 @@ class GlobalAttention {
   const float* context() const noexcept { return jobs_.empty() ? nullptr : context_.data(); }
 
  private:
+  static constexpr int64_t kJobQueries = 16;
+
   // Up to kJobQueries global queries of one sequence.
   struct Job {
     int32_t entry = 0;  // into plan.global_rows
     int64_t first = 0;  // first query, inside the entry
     int64_t count = 0;
     int64_t context_row = 0;  // of the first query
-    int64_t partial = 0;      // first of its blocks in the partial buffers of its wave
+    int64_t absorbed = 0;     // first of its rows (head by head) in the buffer of its wave
+    int64_t partial = 0;      // likewise (block by block) in the partial buffers
   };
   struct Unit {
     int32_t job = 0;
@@ -51,9 +54,9 @@ class GlobalAttention {
   };
 
   void absorb_queries(const AttentionPlan& plan, const AttentionWeights& weights, const float* x,
-                      const Job& job, int64_t job_index, int64_t head);
-  void block_partial(const AttentionPlan& plan, const float* x, const Job& job, int64_t job_index,
-                     int32_t block, int worker);
+                      const Job& job, int64_t head);
+  void block_partial(const AttentionPlan& plan, const float* x, const Job& job, int32_t block,
+                     int worker);
   void merge(const AttentionPlan& plan, const AttentionWeights& weights, const Job& job,
              int64_t head);
 
@@ -63,13 +66,13 @@ class GlobalAttention {
   std::vector<Job> jobs_;
   std::vector<Wave> waves_;
   std::vector<float> context_;  // [global rows, hidden]
-  std::vector<float>
-      absorbed_;  // [jobs of a wave][heads · kJobQueries][hidden]: Wkᵀ q, row head · count + query
-  std::vector<float> sums_;    // [partial][heads · kJobQueries][hidden]: Σ exp(score - max) x_j
-  std::vector<float> maxima_;  // [partial][heads · kJobQueries]
-  std::vector<float> totals_;  // [partial][heads · kJobQueries]: Σ exp(score - max)
+  // Rows of a job: head · count + query.
+  std::vector<float> absorbed_;  // [rows of a wave's jobs][hidden]: Wkᵀ q
+  std::vector<float> sums_;      // [blocks · rows of each job][hidden]: Σ exp(score - max) x_j
+  std::vector<float> maxima_;    // [blocks · rows of each job]
+  std::vector<float> totals_;    // the same: Σ exp(score - max)
   struct Scratch {
-    std::vector<float> scores;  // [heads · kJobQueries][kGlobalBlock]
+    std::vector<float> scores;  // [rows of a job][kGlobalBlock]
     std::vector<float>
         keys;  // [kGlobalBlock][hidden], only for blocks with masked rows or an odd length
     std::vector<float> corrections;

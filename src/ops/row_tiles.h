@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "attention/plan.h"
@@ -20,7 +21,8 @@ struct RowTile {
 };
 
 // Tiles of at most kTileRows rows (a larger block stands alone), small enough that each of
-// `threads` has work.
-std::vector<RowTile> make_row_tiles(const AttentionPlan& plan, int threads);
+// `threads` has work. `blocks` [plan.blocks] marks those that are taken; empty: all.
+std::vector<RowTile> make_row_tiles(const AttentionPlan& plan, int threads,
+                                    std::span<const uint8_t> blocks = {});
 
 }  // namespace longformer

@@ -4,25 +4,49 @@
 
 namespace longformer {
 
-Matrix::Matrix(const Tensor& tensor) {
-  const std::byte* bytes = tensor.bytes().data();
-  if (tensor.dtype == DType::kF32 && std::bit_cast<uintptr_t>(bytes) % alignof(float) == 0) {
-    data_ = reinterpret_cast<const float*>(bytes);
-    storage_ = tensor.storage;
-  } else {
-    copy_ = std::make_shared<const std::vector<float>>(to_f32(tensor));
-    data_ = copy_->data();
+namespace {
+
+// Rows [first, first + count) of a tensor [rows, cols].
+Tensor rows_of(const Tensor& tensor, int64_t first, int64_t count) {
+  Tensor rows = tensor;
+  rows.shape = {count, tensor.shape[1]};
+  rows.offset += static_cast<size_t>(first * tensor.shape[1]) * dtype_size(tensor.dtype);
+  return rows;
+}
+
+}  // namespace
+
+Matrix::Matrix(Tensor tensor, std::vector<float> scales)
+    : tensor_(std::move(tensor)), scales_(std::move(scales)) {}
+
+const float* Matrix::read(int64_t first, int64_t count, std::vector<float>& buffer) const {
+  const Tensor rows = rows_of(tensor_, first, count);
+  const std::byte* const bytes = rows.bytes().data();
+  if (rows.dtype == DType::kF32 && std::bit_cast<uintptr_t>(bytes) % alignof(float) == 0) {
+    return reinterpret_cast<const float*>(bytes);
   }
+  buffer.resize(static_cast<size_t>(count * cols()));
+  if (rows.dtype != DType::kI8) {
+    to_f32(rows, buffer);
+    return buffer.data();
+  }
+  const int8_t* from = int8_row(first);
+  float* to = buffer.data();
+  for (int64_t r = 0; r < count; ++r) {
+    const float scale = scales_[static_cast<size_t>(first + r)];
+    for (int64_t c = 0; c < cols(); ++c) *to++ = static_cast<float>(*from++) * scale;
+  }
+  return buffer.data();
+}
+
+const int8_t* Matrix::int8_row(int64_t first) const {
+  return reinterpret_cast<const int8_t*>(tensor_.bytes().data()) + first * cols();
 }
 
 EmbeddingTable::EmbeddingTable(Tensor table) : table_(std::move(table)) {}
 
 void EmbeddingTable::read(int64_t index, float* buffer) const {
-  const int64_t cols = table_.shape[1];
-  Tensor row = table_;
-  row.shape = {cols};
-  row.offset += static_cast<size_t>(index * cols) * dtype_size(table_.dtype);
-  to_f32(row, std::span<float>(buffer, static_cast<size_t>(cols)));
+  to_f32(rows_of(table_, index, 1), std::span<float>(buffer, static_cast<size_t>(cols())));
 }
 
 void PositionTable::read(int64_t index, float* buffer) const {

@@ -15,19 +15,27 @@ struct Linear {
   std::vector<float> bias;  // [out_features], zeros where the checkpoint has none
 };
 
-// A matrix [rows, cols] as stored, for products with few rows: a view of the checkpoint's mapping
-// where that holds aligned f32, else a copy.
+// A matrix [rows, cols] as stored, for products with few rows: floating point, or int8 with a scale
+// a row. No copy is kept of a checkpoint's mapping; rows are widened when they are read.
 class Matrix {
  public:
   Matrix() = default;
-  explicit Matrix(const Tensor& tensor);
-  const float* data() const noexcept { return data_; }
-  bool empty() const noexcept { return data_ == nullptr; }
+  // scales: [rows] for I8, else empty.
+  explicit Matrix(Tensor tensor, std::vector<float> scales = {});
+  bool empty() const noexcept { return tensor_.shape.empty(); }
+  DType type() const noexcept { return tensor_.dtype; }
+  const Tensor& tensor() const noexcept { return tensor_; }
+  const std::vector<float>& scales() const noexcept { return scales_; }
+  int64_t rows() const noexcept { return empty() ? 0 : tensor_.shape[0]; }
+  int64_t cols() const noexcept { return empty() ? 0 : tensor_.shape[1]; }
+  // Rows [first, first + count): in place where aligned f32 is stored, else widened into `buffer`.
+  const float* read(int64_t first, int64_t count, std::vector<float>& buffer) const;
+  // Of type I8: row `first`; the rows behind follow.
+  const int8_t* int8_row(int64_t first) const;
 
  private:
-  const float* data_ = nullptr;
-  std::shared_ptr<const Storage> storage_;
-  std::shared_ptr<const std::vector<float>> copy_;
+  Tensor tensor_;
+  std::vector<float> scales_;
 };
 
 // An absent one (a pre-norm layer behind a norm that has already been applied) is the identity.

@@ -62,32 +62,41 @@ std::vector<float> unit_vector(std::span<const float> values, int64_t dims) {
   return unit;
 }
 
-int64_t read_passage_vectors(TextModel& model, const PreparedDocument& document, Context context,
-                             int64_t dims, const Hooks& hooks,
-                             const std::function<void(int64_t, std::span<const float>)>& visit) {
-  int64_t windows = 1;
-  const auto read = [&](Reading reading, const Hooks& part, const auto& take) {
-    passage_vectors(model, document, reading, part, [&](const PassageVectors& vectors) {
-      windows = std::max(windows, vectors.windows);
-      take(vectors.passage, unit_vector(vectors.values, dims));
-    });
-  };
-  if (context != Context::kBoth) {
-    read(context == Context::kPassage ? Reading::kAlone : Reading::kInDocument, hooks, visit);
-    return windows;
+void for_each_reading(Context context, const Hooks& hooks,
+                      const std::function<void(Reading, const Hooks&)>& read) {
+  if (context == Context::kBoth) {
+    read(Reading::kAlone, part_of(hooks, 0, 2));
+    read(Reading::kInDocument, part_of(hooks, 1, 2));
+    return;
   }
-  std::vector<std::vector<float>> alone(document.segmentation.passages.size());
-  read(Reading::kAlone, part_of(hooks, 0, 2), [&](int64_t passage, std::vector<float> vector) {
-    alone[static_cast<size_t>(passage)] = std::move(vector);
-  });
-  read(Reading::kInDocument, part_of(hooks, 1, 2), [&](int64_t passage, std::vector<float> vector) {
-    const std::vector<float>& other = alone[static_cast<size_t>(passage)];
-    for (size_t i = 0; i < std::min(vector.size(), other.size()); ++i) {
-      vector[i] = (vector[i] + other[i]) / 2;
+  read(context == Context::kPassage ? Reading::kAlone : Reading::kInDocument, hooks);
+}
+
+void read_passage_vectors(TextModel& model, std::span<const PreparedDocument* const> documents,
+                          Context context, int64_t dims, const Hooks& hooks,
+                          const PassageVisitor& visit) {
+  std::vector<std::vector<std::vector<float>>> alone;  // by document and passage
+  if (context == Context::kBoth) {
+    for (const PreparedDocument* document : documents) {
+      alone.emplace_back(document->segmentation.passages.size());
     }
-    visit(passage, vector);
+  }
+  for_each_reading(context, hooks, [&](Reading reading, const Hooks& part) {
+    passage_vectors(model, documents, {reading}, part, [&](PassageVectors vectors) {
+      std::vector<float> vector = unit_vector(vectors.values, dims);
+      if (context == Context::kBoth) {
+        std::vector<float>& other =
+            alone[static_cast<size_t>(vectors.document)][static_cast<size_t>(vectors.passage)];
+        if (reading == Reading::kAlone) {
+          other = std::move(vector);
+          return;
+        }
+        for (size_t i = 0; i < vector.size(); ++i) vector[i] = (vector[i] + other[i]) / 2;
+      }
+      vectors.values = vector;
+      visit(vectors);
+    });
   });
-  return windows;
 }
 
 io::CollectionPassage keep_passage(const io::Document& document, const Passage& passage) {
@@ -126,7 +135,9 @@ ByteRange best_sentence(TextModel& model, std::string_view text, std::span<const
   const Segmentation& segmentation = document.segmentation;
   ByteRange best{0, static_cast<int64_t>(text.size())};
   double highest = -std::numeric_limits<double>::infinity();
-  passage_vectors(model, document, Reading::kAlone, hooks, [&](const PassageVectors& vectors) {
+  const PreparedDocument* documents[] = {&document};
+  const PassageReading reading{Reading::kAlone, /*sentences=*/true};
+  passage_vectors(model, documents, reading, hooks, [&](const PassageVectors& vectors) {
     const Passage& passage = segmentation.passages[static_cast<size_t>(vectors.passage)];
     const size_t size = static_cast<size_t>(model.dimension());
     for (int64_t i = passage.sentence_begin; i < passage.sentence_end; ++i) {

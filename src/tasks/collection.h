@@ -42,12 +42,16 @@ QueryVector read_query(TextModel& model, std::string_view query, const Hooks& ho
 // The first `dims` numbers (0: all), scaled to length 1; a zero vector stays one.
 std::vector<float> unit_vector(std::span<const float> values, int64_t dims);
 
-// Visits the passages of a document in order, those without tokens left out: the passage and its
-// vector, of length 1 under kPassage and kDocument. Returns the windows that the document was read
-// in. Progress counts both readings of kBoth.
-int64_t read_passage_vectors(TextModel& model, const PreparedDocument& document, Context context,
-                             int64_t dims, const Hooks& hooks,
-                             const std::function<void(int64_t, std::span<const float>)>& visit);
+// Calls read(reading, hooks) for each reading that a context takes, kAlone first; the progress of
+// the readings is counted together.
+void for_each_reading(Context context, const Hooks& hooks,
+                      const std::function<void(Reading, const Hooks&)>& read);
+
+// Visits the passages of documents in order, those without tokens left out, with their vectors of
+// length 1 (of two such the mean under kBoth).
+void read_passage_vectors(TextModel& model, std::span<const PreparedDocument* const> documents,
+                          Context context, int64_t dims, const Hooks& hooks,
+                          const PassageVisitor& visit);
 
 // What is kept of a passage of `document`; lines and bytes are those of the whole file.
 io::CollectionPassage keep_passage(const io::Document& document, const Passage& passage);

@@ -1,4 +1,4 @@
-// Vectors of documents, or of their passages, one record at a time.
+// Vectors of documents, or of their passages.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "io/documents/documents.h"
+#include "tasks/document_queue.h"
 #include "tasks/vectors.h"
 
 namespace longformer::tasks {
 
 // One vector and what it stands for.
 struct EmbeddingRecord {
+  int64_t key = 0;  // what the caller gave with the document
   std::string file;
   std::optional<std::string> passage;  // its text; none: the whole document
   ByteRange bytes;                     // of the document
@@ -24,13 +26,36 @@ struct EmbeddingRecord {
   std::vector<float> embedding;  // [dimension]
 };
 
-// The vector of a whole text.
-EmbeddingRecord embed_document(TextModel& model, const io::Document& document,
-                               const Hooks& hooks = {});
+struct EmbedSettings {
+  std::optional<PassageOptions> passages;  // none: one vector a document
+  Reading reading = Reading::kInDocument;  // of passages
+  BatchProgress progress;
+  std::function<bool()> cancelled;
+};
 
-// The vectors of its passages, in order; passages without a token have none.
-void embed_passages(TextModel& model, const io::Document& document, Reading reading,
-                    const PassageOptions& options, const Hooks& hooks,
-                    const std::function<void(EmbeddingRecord)>& visit);
+// Takes documents, or parts of them, one after the other, and visits their records in that order:
+// one of a document, or one of each passage that has tokens. Short documents wait until they fill a
+// call of the encoder; flush() reads those that still wait.
+class DocumentEmbedder {
+ public:
+  // Throws kInvalidArgument for a passage budget that the model cannot read.
+  DocumentEmbedder(TextModel& model, EmbedSettings settings,
+                   std::function<void(EmbeddingRecord)> visit);
+  DocumentEmbedder(const DocumentEmbedder&) = delete;
+  DocumentEmbedder& operator=(const DocumentEmbedder&) = delete;
+
+  void add(int64_t key, io::Document document);
+  void flush() { queue_.flush(); }
+
+ private:
+  void read(DocumentBatch batch);
+  void read_whole(DocumentBatch batch, const Hooks& hooks);
+  void read_passages(DocumentBatch batch, const Hooks& hooks);
+
+  TextModel& model_;
+  EmbedSettings settings_;
+  std::function<void(EmbeddingRecord)> visit_;
+  DocumentQueue queue_;
+};
 
 }  // namespace longformer::tasks

@@ -2,18 +2,12 @@
 
 #include <utility>
 
-#include "tasks/embed.h"
+#include "tasks/vectors.h"
 
 namespace longformer {
 namespace {
 
 tasks::Hooks hooks_of(const EmbedOptions& options) { return {options.progress, options.cancelled}; }
-
-io::Document document_of(std::string_view text) {
-  io::Document document;
-  document.text = text;
-  return document;
-}
 
 }  // namespace
 
@@ -48,23 +42,31 @@ int64_t Embedder::count_tokens(std::string_view text) const {
 std::vector<float> Embedder::embed(std::string_view text) { return embed(text, {}).values; }
 
 Embedding Embedder::embed(std::string_view text, const EmbedOptions& options) {
-  tasks::EmbeddingRecord record =
-      tasks::embed_document(impl_->model, document_of(text), hooks_of(options));
-  return {std::move(record.embedding), record.tokens, record.windows};
+  const tasks::TokenizedText tokens =
+      tasks::tokenize(impl_->model, text, tasks::TextRole::kDocument);
+  tasks::DocumentVector vector = tasks::document_vector(impl_->model, tokens, hooks_of(options));
+  return {std::move(vector.values), static_cast<int64_t>(tokens.tokens.size()), vector.windows};
 }
 
 std::vector<PassageEmbedding> Embedder::embed_passages(std::string_view text,
                                                        const PassageEmbedOptions& options) {
-  std::vector<PassageEmbedding> passages;
+  const tasks::PreparedDocument document = tasks::prepare(
+      impl_->model, text, tasks::passage_options(impl_->model, options.passage_tokens));
+  const tasks::PreparedDocument* documents[] = {&document};
   const tasks::Reading reading =
       options.document_context ? tasks::Reading::kInDocument : tasks::Reading::kAlone;
-  tasks::embed_passages(
-      impl_->model, document_of(text), reading,
-      tasks::passage_options(impl_->model, options.passage_tokens), hooks_of(options.run),
-      [&](tasks::EmbeddingRecord record) {
-        passages.push_back({std::move(record.embedding), record.bytes.begin, record.bytes.end,
-                            record.citation.line_start, record.citation.line_end, record.tokens});
-      });
+  std::vector<PassageEmbedding> passages;
+  tasks::passage_vectors(impl_->model, documents, {reading}, hooks_of(options.run),
+                         [&](const tasks::PassageVectors& vectors) {
+                           const tasks::Passage& passage =
+                               document.segmentation.passages[static_cast<size_t>(vectors.passage)];
+                           passages.push_back({{vectors.values.begin(), vectors.values.end()},
+                                               passage.bytes.begin,
+                                               passage.bytes.end,
+                                               passage.line_begin,
+                                               passage.line_end,
+                                               passage.tokens()});
+                         });
   return passages;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "io/temporaries.h"
+#include "tasks/document_queue.h"
 #include "tasks/index_changes.h"
 
 namespace longformer::tasks {
@@ -89,7 +90,8 @@ class Builder {
         hooks_(hooks),
         layout_(vector_layout(collection.settings(), directory.string())),
         longest_text_(longest_kept_text(collection.settings(), directory.string())),
-        vectors_(open_vectors(directory, layout_, collection.state())) {}
+        vectors_(open_vectors(directory, layout_, collection.state())),
+        queue_([this](DocumentBatch batch) { commit(batch); }) {}
 
   IndexSummary run(const std::vector<std::string>& documents) {
     FileChanges changes = find_changes(
@@ -101,11 +103,13 @@ class Builder {
     apply_rows(changes);
     double total = 0;
     for (const FileToRead& file : changes.read) total += static_cast<double>(file.file.size) + 1;
+    double before = 0;
     for (const FileToRead& file : changes.read) {
-      share_ = (static_cast<double>(file.file.size) + 1) / total;
-      read(file);
-      done_ += share_;
+      work_.push_back({&file, before, (static_cast<double>(file.file.size) + 1) / total});
+      before += work_.back().share;
     }
+    for (size_t i = 0; i < work_.size(); ++i) read(static_cast<int64_t>(i));
+    queue_.flush();
     return std::move(summary_);
   }
 
@@ -127,21 +131,43 @@ class Builder {
     summary_.removed = static_cast<int64_t>(changes.remove.size());
   }
 
-  void read(const FileToRead& found) {
-    const IndexSummary before = summary_;
-    std::exception_ptr failure;  // ours, not the document's
-    const auto give_up = [&](const std::string& reason, bool keep) {
-      collection_.roll_back();
-      vectors_.truncate(collection_.state().positions);
-      if (failure) std::rethrow_exception(failure);
-      summary_ = before;
-      skip(found, reason, keep);
+  struct Work {
+    const FileToRead* found = nullptr;
+    double before = 0;  // share of all work that is done before it
+    double share = 1;
+  };
+  const FileToRead& found(int64_t key) const { return *work_[static_cast<size_t>(key)].found; }
+
+  // A file that comes whole waits for others and is committed with them. The parts of a large one
+  // are read as they come, inside one transaction.
+  void read(int64_t key) {
+    const FileToRead& file = found(key);
+    std::optional<IndexSummary> before;  // set while a file in parts is in work
+    std::exception_ptr failure;          // ours, not the document's
+    const auto take = [&](io::Document part) {
+      const bool whole = part.first_byte == 0 && part.last;
+      WaitingDocument waiting{key, std::move(part), {}};
+      waiting.prepared = prepare(model_, waiting.document.text, settings_.passages);
+      if (whole) return queue_.add(std::move(waiting));
+      if (!before) {
+        queue_.flush();
+        before = summary_;
+        start(file);
+      }
+      note(waiting);
+      read_vectors(DocumentBatch(&waiting, 1),
+                   [&](const PassageVectors& vectors) { append(waiting, vectors); });
     };
-    start(found);
+    const auto give_up = [&](const std::string& reason, bool keep) {
+      if (before) roll_back();
+      if (failure) std::rethrow_exception(failure);
+      if (before) summary_ = *before;
+      skip(file, reason, keep);
+    };
     try {
-      io::read_document(found.name, input_.read, [&](const io::Document& part) {
+      io::read_document(file.name, input_.read, [&](io::Document part) {
         try {
-          add(part, found.name);
+          take(std::move(part));
         } catch (...) {
           failure = std::current_exception();
           throw;
@@ -152,11 +178,40 @@ class Builder {
       // there, a permission, a disk that fails.
       const bool of_content =
           error.code() == ErrorCode::kInvalidFile || error.code() == ErrorCode::kUnsupported;
-      return give_up(error.what(), !of_content && !is_gone(found.file.path));
+      return give_up(error.what(), !of_content && !is_gone(file.file.path));
     } catch (const std::bad_alloc&) {
       return give_up("not enough memory to read it", true);
     }
-    finish(found);
+    if (before) finish(file);
+  }
+
+  // Whole files, each in a transaction of its own.
+  void commit(DocumentBatch batch) {
+    size_t begun = 0;
+    const auto begin_through = [&](size_t last) {
+      for (; begun <= last; ++begun) {
+        if (begun > 0) finish(found(batch[begun - 1].key));
+        start(found(batch[begun].key));
+        note(batch[begun]);
+      }
+    };
+    try {
+      read_vectors(batch, [&](const PassageVectors& vectors) {
+        const auto document = static_cast<size_t>(vectors.document);
+        begin_through(document);
+        append(batch[document], vectors);
+      });
+      begin_through(batch.size() - 1);
+      finish(found(batch.back().key));
+    } catch (...) {
+      roll_back();
+      throw;
+    }
+  }
+
+  void roll_back() {
+    collection_.roll_back();
+    vectors_.truncate(collection_.state().positions);
   }
 
   void start(const FileToRead& found) {
@@ -168,39 +223,52 @@ class Builder {
     windows_ = 1;
   }
 
-  void add(const io::Document& part, const std::string& name) {
-    const PreparedDocument document = prepare(model_, part.text, settings_.passages);
-    Hooks hooks;
-    hooks.cancelled = hooks_.cancelled;
+  void read_vectors(DocumentBatch batch, const PassageVisitor& visit) {
+    BatchProgress progress;
     if (hooks_.progress) {
-      hooks.progress = [&](int64_t done, int64_t total) {
-        const double part_done =
-            static_cast<double>(done) / static_cast<double>(std::max<int64_t>(total, 1));
-        const double bytes = static_cast<double>(part.first_byte) +
-                             part_done * static_cast<double>(part.text.size());
-        const double size = static_cast<double>(std::max<int64_t>(
-            file_.size, part.first_byte + static_cast<int64_t>(part.text.size())));
-        hooks_.progress(done_ + share_ * bytes / std::max(size, 1.0));
+      progress = [this](const WaitingDocument& waiting, double share) {
+        const Work& work = work_[static_cast<size_t>(waiting.key)];
+        hooks_.progress(work.before + work.share * share_of_file(waiting, share));
       };
     }
-    const int64_t windows = read_passage_vectors(
-        model_, document, settings_.context, layout_.dims, hooks,
-        [&](int64_t passage, std::span<const float> vector) {
-          vectors_.append(vector);
-          io::CollectionPassage kept =
-              keep_passage(part, document.segmentation.passages[static_cast<size_t>(passage)]);
-          cut_text(kept.text, longest_text_);
-          collection_.add_passage(file_.first_passage + file_.passages, kept);
-          ++file_.passages;
-        });
-    windows_ = std::max(windows_, part.first_byte > 0 ? 2 : windows);
+    read_passage_vectors(model_, prepared_documents(batch), settings_.context, layout_.dims,
+                         batch_hooks(batch, progress, hooks_.cancelled), visit);
+  }
+
+  double share_of_file(const WaitingDocument& waiting, double share) const {
+    const io::Document& part = waiting.document;
+    const double begin = static_cast<double>(part.first_byte);
+    const double bytes = static_cast<double>(part.text.size());
+    const double end = begin + bytes;
+    const double size =
+        part.last ? end : std::max(end, static_cast<double>(found(waiting.key).file.size));
+    return (begin + share * bytes) / std::max(size, 1.0);
+  }
+
+  // What the file in work is, apart from its passages.
+  void note(const WaitingDocument& waiting) {
+    const io::Document& part = waiting.document;
+    const text::Encoding& tokens = waiting.prepared.text.tokens;
+    if (part.first_byte > 0) windows_ = std::max<int64_t>(windows_, 2);
     file_.kind = io::document_kind_name(part.kind);
-    summary_.tokens += static_cast<int64_t>(document.text.tokens.size());
-    const auto note = [&](std::vector<std::string>& names, bool applies) {
+    summary_.tokens += static_cast<int64_t>(tokens.size());
+    const std::string& name = found(waiting.key).name;
+    const auto list = [&](std::vector<std::string>& names, bool applies) {
       if (applies && (names.empty() || names.back() != name)) names.push_back(name);
     };
-    note(summary_.unreadable, is_unreadable(model_.tokenizer, document.text.tokens));
-    note(summary_.replaced, part.replaced);
+    list(summary_.unreadable, is_unreadable(model_.tokenizer, tokens));
+    list(summary_.replaced, part.replaced);
+  }
+
+  void append(const WaitingDocument& waiting, const PassageVectors& vectors) {
+    vectors_.append(vectors.values);
+    const std::vector<Passage>& passages = waiting.prepared.segmentation.passages;
+    io::CollectionPassage kept =
+        keep_passage(waiting.document, passages[static_cast<size_t>(vectors.passage)]);
+    cut_text(kept.text, longest_text_);
+    collection_.add_passage(file_.first_passage + file_.passages, kept);
+    ++file_.passages;
+    windows_ = std::max(windows_, vectors.windows);
   }
 
   void finish(const FileToRead& found) {
@@ -235,8 +303,8 @@ class Builder {
   IndexSummary summary_;
   io::CollectionFile file_;  // in work
   int64_t windows_ = 1;
-  double done_ = 0;   // share of all work before the document in work
-  double share_ = 1;  // of the document in work
+  std::vector<Work> work_;  // by the key of what waits
+  DocumentQueue queue_;
 };
 
 // The vectors anew, without holes, as the next generation.

@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "io/hash.h"
 #include "longformer/error.h"
+#include "models/precision.h"
 
 namespace longformer::tasks {
 namespace {
@@ -32,9 +33,9 @@ constexpr std::array<std::string_view, 11> kModelFiles = {"config.json",
                                                           "tokenizer_config.json",
                                                           "special_tokens_map.json"};
 
-constexpr std::array<std::string_view, 8> kOfTheModel = {
-    "model",     "attention_window", "attention_dilation", "max_tokens",
-    "overrides", "pooling",          "include_prompt",     "dimension"};
+constexpr std::array<std::string_view, 9> kOfTheModel = {
+    "model",   "attention_window", "attention_dilation", "max_tokens", "overrides",
+    "pooling", "include_prompt",   "dimension",          "compute"};
 
 std::string joined(const std::vector<int64_t>& values) {
   std::string text;
@@ -177,6 +178,7 @@ io::Settings describe(const TextModel& model, const IndexSettings& settings,
           {"pooling", pooling},
           {"include_prompt", model.modules.include_prompt ? "true" : "false"},
           {"dimension", std::to_string(model.dimension())},
+          {std::string(kComputeSetting), std::string(compute_name(info.compute))},
           {"document_prompt", model.document_prompt},
           {"passage_rule", std::to_string(kPassageRule)},
           {"passage_tokens", std::to_string(passages.passage_tokens)},
@@ -196,7 +198,8 @@ std::string setting(const io::Settings& settings, std::string_view name) {
   for (const auto& [known, value] : settings) {
     if (known == name) return value;
   }
-  return {};
+  // Indexes of the time before there was a choice.
+  return name == kComputeSetting && !settings.empty() ? "f32" : "";
 }
 
 ModelFingerprint known_fingerprint(const io::Settings& settings) {

@@ -40,6 +40,8 @@ struct IndexSettings {
   Shard shard;
 };
 
+inline constexpr std::string_view kComputeSetting = "compute";  // compute_name()
+
 // Names that begin with a dot are notes and take part in no comparison.
 io::Settings describe(const TextModel& model, const IndexSettings& settings,
                       const std::filesystem::path& directory, const ModelFingerprint& fingerprint);

@@ -126,15 +126,31 @@ int64_t TextModel::reach() const {
   return std::min(reach, capacity());
 }
 
+namespace {
+
+// Of a long text these would be as much as all the rest.
+void drop_unused(text::Encoding& tokens) {
+  text::Encoding kept;
+  kept.ids = std::move(tokens.ids);
+  kept.offsets = std::move(tokens.offsets);
+  tokens = std::move(kept);
+}
+
+}  // namespace
+
+void drop_offsets(TokenizedText& text) { std::vector<text::Offset>().swap(text.tokens.offsets); }
+
 TokenizedText tokenize(const TextModel& model, std::string_view text, TextRole role) {
   TokenizedText result;
   const std::string& prompt = model.prompt(role);
   const text::EncodeSettings settings{.add_special_tokens = false};
   if (prompt.empty()) {
     result.tokens = model.tokenizer.encode(text, settings);
+    drop_unused(result.tokens);
     return result;
   }
   text::Encoding all = model.tokenizer.encode(prompt + std::string(text), settings);
+  drop_unused(all);
   const int64_t shift = static_cast<int64_t>(prompt.size());
   size_t own = 0;  // first token of the text
   while (own < all.size() && all.offsets[own].end <= shift) ++own;
@@ -148,10 +164,7 @@ TokenizedText tokenize(const TextModel& model, std::string_view text, TextRole r
   const auto from = static_cast<std::ptrdiff_t>(own);
   result.prompt.assign(all.ids.begin(), all.ids.begin() + from);
   all.ids.erase(all.ids.begin(), all.ids.begin() + from);
-  all.type_ids.erase(all.type_ids.begin(), all.type_ids.begin() + from);
   all.offsets.erase(all.offsets.begin(), all.offsets.begin() + from);
-  all.sequence.erase(all.sequence.begin(), all.sequence.begin() + from);
-  all.words.clear();
   for (text::Offset& offset : all.offsets) {
     offset.begin = std::max<int64_t>(0, offset.begin - shift);
     offset.end = std::max<int64_t>(0, offset.end - shift);

@@ -70,11 +70,14 @@ struct TextModel {
 // as the reference does; a token that begins in the prompt and ends in the text is the text's.
 struct TokenizedText {
   std::vector<int64_t> prompt;
-  text::Encoding tokens;  // without special tokens; offsets are bytes of the text
+  // Ids and offsets (bytes of the text) without special tokens; the rest is empty.
+  text::Encoding tokens;
   // Tokens of the text that a model with include_prompt = false leaves out of the pooling all the
   // same: the reference counts the prompt's tokens by themselves.
   int64_t not_pooled = 0;
 };
+// Gives their memory back; of a long text they are most of what would be kept.
+void drop_offsets(TokenizedText& text);
 TokenizedText tokenize(const TextModel& model, std::string_view text, TextRole role);
 
 // Throws what Encoder::load, load_tokenizer, read_sentence_modules and VectorHead::load throw;

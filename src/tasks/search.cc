@@ -35,7 +35,8 @@ Search::Search(TextModel& model, std::string_view query, const SearchOptions& op
     : model_(model),
       options_(options),
       terms_(parse_query(query)),
-      collection_(io::Collection::temporary()) {
+      collection_(io::Collection::temporary()),
+      queue_([this](DocumentBatch batch) { read(batch); }) {
   check_top(options.top);
   check_passage_tokens(model, options.passages);
   Hooks hooks;
@@ -48,19 +49,18 @@ Search::Search(TextModel& model, std::string_view query, const SearchOptions& op
 
 void Search::add_files(const std::vector<std::string>& names) {
   std::vector<double> weights;
-  double total = 0;
-  for (const std::string& name : names) {
-    weights.push_back(weight_of(name));
-    total += weights.back();
-  }
+  for (const std::string& name : names) weights.push_back(weight_of(name));
+  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+  double before = 0;
   for (size_t i = 0; i < names.size(); ++i) {
-    share_document_ = weights[i] / total;
-    const size_t files = files_.size();
+    const int64_t key = static_cast<int64_t>(shares_.size());
+    shares_.push_back({before, weights[i] / total});
+    before += shares_.back().own;
     std::exception_ptr failure;  // ours, not the file's
     try {
-      io::read_document(names[i], options_.read, [&](const io::Document& part) {
+      io::read_document(names[i], options_.read, [&](io::Document part) {
         try {
-          add(part);
+          queue(key, std::move(part));
         } catch (...) {
           failure = std::current_exception();
           throw;
@@ -68,14 +68,17 @@ void Search::add_files(const std::vector<std::string>& names) {
       });
     } catch (const Error& error) {
       if (failure) std::rethrow_exception(failure);
-      if (files_.size() > files) forget(files_.back());
+      forget(key);
       summary_.skipped.push_back({names[i], error.what()});
     }
-    share_done_ += share_document_;
   }
+  queue_.flush();
 }
 
-void Search::forget(const File& file) {
+void Search::forget(int64_t key) {
+  queue_.drop(key);
+  if (files_.empty() || files_.back().key != key) return;
+  const File& file = files_.back();
   io::CollectionFile gone;
   gone.first_passage = file.first + 1;
   gone.passages = file.hits;
@@ -85,96 +88,104 @@ void Search::forget(const File& file) {
   files_.pop_back();
 }
 
-void Search::add(const std::string& name, std::string_view text) {
+void Search::add(const std::string& name, std::string text) {
   io::Document document;
   document.name = name;
-  document.text = text;
-  add(document);
+  document.text = std::move(text);
+  add(std::move(document));
 }
 
-void Search::add(const io::Document& document) {
-  if (document.first_byte == 0 || files_.empty()) {
-    files_.push_back({document.name, std::string(io::document_kind_name(document.kind)),
-                      static_cast<int64_t>(hits_.size()), 0});
-  }
-  const PreparedDocument prepared = prepare(model_, document.text, options_.passages);
-  const int64_t tokens = static_cast<int64_t>(prepared.text.tokens.size());
+void Search::add(io::Document document) {
+  if (document.first_byte == 0 || shares_.empty()) shares_.emplace_back();
+  queue(static_cast<int64_t>(shares_.size()) - 1, std::move(document));
+}
+
+void Search::queue(int64_t key, io::Document document) {
+  WaitingDocument waiting{key, std::move(document), {}};
+  waiting.prepared = prepare(model_, waiting.document.text, options_.passages);
+  const std::string& name = waiting.document.name;
   const auto note = [&](std::vector<std::string>& names, bool applies) {
-    if (applies && (names.empty() || names.back() != document.name)) names.push_back(document.name);
+    if (applies && (names.empty() || names.back() != name)) names.push_back(name);
   };
-  note(summary_.unreadable, is_unreadable(model_.tokenizer, prepared.text.tokens));
-  note(summary_.replaced, document.replaced);
-  Hooks hooks;
-  hooks.cancelled = options_.cancelled;
-  if (options_.progress) {
-    hooks.progress = [&](int64_t done, int64_t total) {
-      const double share = total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total);
-      options_.progress(
-          {share_done_ + share * share_document_,
-           summary_.tokens + static_cast<int64_t>(share * static_cast<double>(tokens)),
-           summary_.documents});
-    };
-  }
-  int64_t windows = 1;
-  const Scores scores = score_context(prepared, hooks, windows);
-  keep(document, prepared, scores);
-  summary_.tokens += tokens;
-  if (!document.last) return;
-  ++summary_.documents;
-  if (windows > 1 || document.first_byte > 0) ++summary_.windowed;
+  note(summary_.unreadable, is_unreadable(model_.tokenizer, waiting.prepared.text.tokens));
+  note(summary_.replaced, waiting.document.replaced);
+  queue_.add(std::move(waiting));
 }
 
-Search::Scores Search::score_context(const PreparedDocument& document, const Hooks& hooks,
-                                     int64_t& windows) {
-  const bool both = options_.context == Context::kBoth;
-  const auto reading_hooks = [&](bool second) {
-    Hooks part = hooks;
-    if (both && hooks.progress) {
-      part.progress = [&hooks, second](int64_t done, int64_t total) {
-        hooks.progress(second ? total + done : done, 2 * total);
-      };
-    }
-    return part;
-  };
-  Scores scores;
-  if (options_.context != Context::kDocument) {
-    scores = score(document, Reading::kAlone, reading_hooks(false), windows);
+void Search::read(DocumentBatch batch) {
+  BatchProgress progress;
+  if (options_.progress) {
+    progress = [this](const WaitingDocument& waiting, double share) { report(waiting, share); };
   }
-  if (options_.context != Context::kPassage) {
-    Scores inside = score(document, Reading::kInDocument, reading_hooks(true), windows);
-    if (both) {
-      average(inside.passages, scores.passages);
-      average(inside.sentences, scores.sentences);
+  const std::vector<Scores> scores = score(batch, batch_hooks(batch, progress, options_.cancelled));
+  for (size_t i = 0; i < batch.size(); ++i) {
+    const io::Document& document = batch[i].document;
+    keep(batch[i], scores[i]);
+    summary_.tokens += static_cast<int64_t>(batch[i].prepared.text.tokens.size());
+    if (!document.last) continue;
+    ++summary_.documents;
+    if (scores[i].windows > 1 || document.first_byte > 0) ++summary_.windowed;
+  }
+}
+
+void Search::report(const WaitingDocument& waiting, double share) {
+  const Share& place = shares_[static_cast<size_t>(waiting.key)];
+  const double tokens = static_cast<double>(waiting.prepared.text.tokens.size());
+  options_.progress({place.before + share * place.own,
+                     summary_.tokens + static_cast<int64_t>(share * tokens), summary_.documents});
+}
+
+std::vector<Search::Scores> Search::score(DocumentBatch batch, const Hooks& hooks) {
+  std::vector<Scores> scores(batch.size());
+  for_each_reading(options_.context, hooks, [&](Reading reading, const Hooks& part) {
+    if (options_.context != Context::kBoth || reading == Reading::kAlone) {
+      return score(batch, reading, part, scores);
+    }
+    std::vector<Scores> inside(batch.size());
+    score(batch, reading, part, inside);
+    for (size_t i = 0; i < batch.size(); ++i) {
+      average(inside[i].passages, scores[i].passages);
+      average(inside[i].sentences, scores[i].sentences);
     }
     scores = std::move(inside);
-  }
-  return scores;
-}
-
-Search::Scores Search::score(const PreparedDocument& document, Reading reading, const Hooks& hooks,
-                             int64_t& windows) {
-  const Segmentation& segmentation = document.segmentation;
-  Scores scores;
-  scores.passages.assign(segmentation.passages.size(), kUnread);
-  scores.sentences.assign(segmentation.sentences.size(), kUnread);
-  const size_t size = query_.values.size();
-  passage_vectors(model_, document, reading, hooks, [&](const PassageVectors& vectors) {
-    const Passage& passage = segmentation.passages[static_cast<size_t>(vectors.passage)];
-    scores.passages[static_cast<size_t>(vectors.passage)] = cosine(vectors.values, query_.values);
-    for (int64_t i = passage.sentence_begin; i < passage.sentence_end; ++i) {
-      if (segmentation.sentences[static_cast<size_t>(i)].tokens() == 0) continue;
-      scores.sentences[static_cast<size_t>(i)] = cosine(
-          vectors.sentences.subspan(static_cast<size_t>(i - passage.sentence_begin) * size, size),
-          query_.values);
-    }
-    windows = std::max(windows, vectors.windows);
   });
   return scores;
 }
 
-void Search::keep(const io::Document& document, const PreparedDocument& prepared,
-                  const Scores& scores) {
-  const Segmentation& segmentation = prepared.segmentation;
+void Search::score(DocumentBatch batch, Reading reading, const Hooks& hooks,
+                   std::vector<Scores>& scores) {
+  for (size_t i = 0; i < batch.size(); ++i) {
+    const Segmentation& segmentation = batch[i].prepared.segmentation;
+    scores[i].passages.assign(segmentation.passages.size(), kUnread);
+    scores[i].sentences.assign(segmentation.sentences.size(), kUnread);
+  }
+  const size_t size = query_.values.size();
+  const PassageReading wanted{reading, /*sentences=*/true};
+  passage_vectors(
+      model_, prepared_documents(batch), wanted, hooks, [&](const PassageVectors& vectors) {
+        const auto document = static_cast<size_t>(vectors.document);
+        const Segmentation& segmentation = batch[document].prepared.segmentation;
+        Scores& to = scores[document];
+        const Passage& passage = segmentation.passages[static_cast<size_t>(vectors.passage)];
+        to.passages[static_cast<size_t>(vectors.passage)] = cosine(vectors.values, query_.values);
+        for (int64_t i = passage.sentence_begin; i < passage.sentence_end; ++i) {
+          if (segmentation.sentences[static_cast<size_t>(i)].tokens() == 0) continue;
+          const auto at = static_cast<size_t>(i - passage.sentence_begin) * size;
+          to.sentences[static_cast<size_t>(i)] =
+              cosine(vectors.sentences.subspan(at, size), query_.values);
+        }
+        to.windows = std::max(to.windows, vectors.windows);
+      });
+}
+
+void Search::keep(const WaitingDocument& waiting, const Scores& scores) {
+  const io::Document& document = waiting.document;
+  if (files_.empty() || files_.back().key != waiting.key) {
+    files_.push_back({waiting.key, document.name,
+                      std::string(io::document_kind_name(document.kind)),
+                      static_cast<int64_t>(hits_.size()), 0});
+  }
+  const Segmentation& segmentation = waiting.prepared.segmentation;
   for (size_t i = 0; i < segmentation.passages.size(); ++i) {
     if (scores.passages[i] == kUnread) continue;
     const Passage& passage = segmentation.passages[i];
@@ -190,7 +201,13 @@ void Search::keep(const io::Document& document, const PreparedDocument& prepared
   summary_.passages += static_cast<int64_t>(segmentation.passages.size());
 }
 
-std::vector<SearchResult> Search::results() const {
+const SearchSummary& Search::summary() {
+  queue_.flush();
+  return summary_;
+}
+
+std::vector<SearchResult> Search::results() {
+  queue_.flush();
   std::vector<size_t> order(files_.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),

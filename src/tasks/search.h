@@ -10,6 +10,7 @@
 
 #include "io/documents/documents.h"
 #include "tasks/collection.h"
+#include "tasks/document_queue.h"
 #include "tasks/ranking.h"
 #include "tasks/words.h"
 
@@ -55,16 +56,19 @@ class Search {
   // Throws kInvalidArgument for a query without words, `top` below 1, or a passage budget that the
   // model cannot read.
   Search(TextModel& model, std::string_view query, const SearchOptions& options);
+  Search(const Search&) = delete;
+  Search& operator=(const Search&) = delete;
 
-  // Reads one document; throws kCancelled.
-  void add(const std::string& name, std::string_view text);
+  // Takes one document; short ones wait until they fill a call of the encoder. Throws kCancelled.
+  void add(const std::string& name, std::string text);
   // The same for a document with marks, or for the next part of one.
-  void add(const io::Document& document);
+  void add(io::Document document);
   // Reads files one after the other; one that cannot be read is skipped and reported.
   void add_files(const std::vector<std::string>& names);
 
-  const SearchSummary& summary() const { return summary_; }
-  std::vector<SearchResult> results() const;  // best first
+  // Both read what still waits.
+  const SearchSummary& summary();
+  std::vector<SearchResult> results();  // best first
 
  private:
   struct Hit {
@@ -72,21 +76,31 @@ class Search {
     ByteRange sentence;  // the best one, bytes of the passage
   };
   struct File {
+    int64_t key = 0;
     std::string name;
     std::string kind;
     int64_t first = 0;  // hit
     int64_t hits = 0;
   };
+  // Of a document.
   struct Scores {
     std::vector<double> passages;  // -infinity where nothing was read
     std::vector<double> sentences;
+    int64_t windows = 1;
   };
+  // What the files are of all work: this one, and those before it.
+  struct Share {
+    double before = 0;
+    double own = 1;
+  };
+  void queue(int64_t key, io::Document document);
   // Takes away what an unfinished file has left.
-  void forget(const File& file);
-  Scores score(const PreparedDocument& document, Reading reading, const Hooks& hooks,
-               int64_t& windows);
-  Scores score_context(const PreparedDocument& document, const Hooks& hooks, int64_t& windows);
-  void keep(const io::Document& document, const PreparedDocument& prepared, const Scores& scores);
+  void forget(int64_t key);
+  void read(DocumentBatch batch);
+  std::vector<Scores> score(DocumentBatch batch, const Hooks& hooks);
+  void score(DocumentBatch batch, Reading reading, const Hooks& hooks, std::vector<Scores>& scores);
+  void keep(const WaitingDocument& waiting, const Scores& scores);
+  void report(const WaitingDocument& waiting, double share);
 
   TextModel& model_;
   SearchOptions options_;
@@ -96,8 +110,8 @@ class Search {
   std::vector<File> files_;
   std::vector<Hit> hits_;
   SearchSummary summary_;
-  double share_done_ = 0;      // of the work before the current document
-  double share_document_ = 1;  // of the current document
+  std::vector<Share> shares_;  // by key, which is the number of the file
+  DocumentQueue queue_;
 };
 
 // "passage tokens", "top": what both kinds of search check.

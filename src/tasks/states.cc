@@ -1,5 +1,7 @@
 #include "tasks/states.h"
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -7,29 +9,80 @@
 namespace longformer::tasks {
 namespace {
 
-// Sequences of text tokens, wrapped in special tokens and run together.
+// Tokens that stand around the text in each sequence.
+int64_t frame_tokens(const TextModel& model, const TokenizedText& text) {
+  return static_cast<int64_t>(model.prefix.size() + text.prompt.size() + model.suffix.size());
+}
+
+// Tokens of `text` that one sequence has room for.
+int64_t capacity_for(const TextModel& model, const TokenizedText& text) {
+  const int64_t capacity = model.encoder.info().max_tokens - frame_tokens(model, text);
+  if (capacity >= 1) return capacity;
+  throw Error(ErrorCode::kInvalidArgument, "leaves the model no room for text; use a shorter one",
+              "prompt");
+}
+
+// Rows [begin, end) of the batch.
+struct PartRows {
+  StateRun::Part part = StateRun::Part::kOwn;
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+// A sequence in its place in the batch.
+struct Member {
+  const Sequence* sequence = nullptr;
+  const TokenizedText* text = nullptr;
+  std::array<PartRows, 4> parts;
+
+  int64_t last_row() const {
+    int64_t end = 0;
+    for (const PartRows& rows : parts) end = rows.begin < rows.end ? rows.end : end;
+    return end;
+  }
+};
+
+// Sequences run together through the encoder.
 class Batch {
  public:
-  Batch(TextModel& model, std::span<const int64_t> prompt, const Hooks& hooks, int64_t total)
-      : model_(model), prompt_(prompt), hooks_(hooks), total_(total) {}
+  Batch(TextModel& model, WantedStates wanted, const Hooks& hooks, int64_t total,
+        const StateVisitor& visit)
+      : model_(model), wanted_(wanted), hooks_(hooks), total_(total), visit_(visit) {}
 
-  bool empty() const { return input_.lengths.empty(); }
+  bool empty() const { return members_.empty(); }
   int64_t tokens() const { return static_cast<int64_t>(input_.input_ids.size()); }
-  int64_t sequences() const { return static_cast<int64_t>(input_.lengths.size()); }
 
-  void add(std::span<const int64_t> ids) {
-    std::vector<int64_t>& all = input_.input_ids;
-    const size_t before = all.size();
-    all.insert(all.end(), model_.prefix.begin(), model_.prefix.end());
-    all.insert(all.end(), prompt_.begin(), prompt_.end());
-    all.insert(all.end(), ids.begin(), ids.end());
-    all.insert(all.end(), model_.suffix.begin(), model_.suffix.end());
-    input_.lengths.push_back(static_cast<int64_t>(all.size() - before));
+  // Both are referred to until run().
+  void add(const Sequence& sequence, const TokenizedText& text) {
+    const int64_t first = tokens();
+    const Window& window = sequence.window;
+    // Exactly what a long text takes, instead of growing into twice as much.
+    if (empty()) {
+      const int64_t all = window.size() + frame_tokens(model_, text);
+      input_.input_ids.reserve(static_cast<size_t>(std::max(all, kBatchTokens)));
+    }
+    Member member{&sequence, &text, {}};
+    int64_t row = first;
+    const auto part = [&](StateRun::Part kind, std::span<const int64_t> ids) {
+      input_.input_ids.insert(input_.input_ids.end(), ids.begin(), ids.end());
+      member.parts[static_cast<size_t>(kind)] = {kind, row, tokens()};
+      row = tokens();
+    };
+    part(StateRun::Part::kPrefix, model_.prefix);
+    part(StateRun::Part::kPrompt, text.prompt);
+    part(StateRun::Part::kOwn,
+         std::span(text.tokens.ids)
+             .subspan(static_cast<size_t>(window.begin), static_cast<size_t>(window.size())));
+    PartRows& own = member.parts[static_cast<size_t>(StateRun::Part::kOwn)];
+    own.end = own.begin + window.keep_end - window.begin;
+    own.begin += window.keep_begin - window.begin;
+    part(StateRun::Part::kSuffix, model_.suffix);
+    input_.lengths.push_back(row - first);
+    members_.push_back(member);
   }
 
-  // Runs what was added and forgets it. The states of sequence i go to visit(i, [tokens,
-  // hidden_size]).
-  void run(const std::function<void(int64_t, std::span<const float>)>& visit) {
+  // Runs what was added and forgets it.
+  void run() {
     EncodeOptions options;
     options.pooler = false;
     options.cancelled = hooks_.cancelled;
@@ -38,116 +91,110 @@ class Batch {
         hooks_.progress(done_ + tokens() * layer / layers, total_);
       };
     }
-    const EncoderOutput output = model_.encoder.encode(input_, options);
-    const size_t hidden = static_cast<size_t>(model_.hidden_size());
-    size_t row = 0;
-    for (size_t i = 0; i < input_.lengths.size(); ++i) {
-      const size_t rows = static_cast<size_t>(input_.lengths[i]);
-      visit(static_cast<int64_t>(i),
-            std::span<const float>(output.last_hidden_state).subspan(row * hidden, rows * hidden));
-      row += rows;
+    next_ = 0;
+    if (wanted_ == WantedStates::kEdges) {
+      options.wanted = edges();
+      hand_over(0, model_.encoder.encode(input_, options).last_hidden_state);
+    } else {
+      options.receive = [this](int64_t first, std::span<const float> states) {
+        hand_over(first, states);
+      };
+      model_.encoder.encode(input_, options);
     }
     done_ += tokens();
     input_ = {};
+    members_.clear();
   }
 
  private:
+  std::vector<uint8_t> edges() const {
+    std::vector<uint8_t> marks(input_.input_ids.size(), 0);
+    for (const Member& member : members_) {
+      for (const PartRows& rows : member.parts) {
+        if (rows.begin == rows.end) continue;
+        const int64_t left_out = rows.part == StateRun::Part::kOwn ? member.text->not_pooled : 0;
+        for (const int64_t row : {rows.begin, rows.begin + left_out, rows.end - 1}) {
+          marks[static_cast<size_t>(std::min(row, rows.end - 1))] = 1;
+        }
+      }
+    }
+    return marks;
+  }
+
+  // Rows of the batch from `first` on, which begin where the last ones ended.
+  void hand_over(int64_t first, std::span<const float> states) {
+    const int64_t hidden = model_.hidden_size();
+    const int64_t end = first + static_cast<int64_t>(states.size()) / hidden;
+    for (; next_ < members_.size(); ++next_) {
+      const Member& member = members_[next_];
+      const int64_t last_row = member.last_row();
+      for (const PartRows& rows : member.parts) {
+        const int64_t from = std::max(first, rows.begin);
+        const int64_t to = std::min(end, rows.end);
+        if (from >= to) continue;
+        StateRun run;
+        run.part = rows.part;
+        if (rows.part == StateRun::Part::kOwn) {
+          run.token = member.sequence->window.keep_begin + from - rows.begin;
+        }
+        run.states = states.subspan(static_cast<size_t>((from - first) * hidden),
+                                    static_cast<size_t>((to - from) * hidden));
+        run.last = to == last_row;
+        visit_(*member.sequence, run);
+      }
+      if (last_row > end) return;
+    }
+  }
+
   TextModel& model_;
-  std::span<const int64_t> prompt_;
+  WantedStates wanted_;
   const Hooks& hooks_;
   int64_t total_;
+  const StateVisitor& visit_;
   int64_t done_ = 0;
   EncoderInput input_;
+  std::vector<Member> members_;
+  size_t next_ = 0;  // member whose rows are still to come
 };
 
-std::span<const int64_t> slice(std::span<const int64_t> ids, int64_t begin, int64_t end) {
-  return ids.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+// `text_of(i)` is text i of those that the sequences name.
+template <typename TextOf>
+void read(TextModel& model, const std::vector<Sequence>& sequences, const TextOf& text_of,
+          WantedStates wanted, const Hooks& hooks, const StateVisitor& visit) {
+  const auto tokens_of = [&](const Sequence& sequence) {
+    return sequence.window.size() + frame_tokens(model, text_of(sequence.text));
+  };
+  int64_t total = 0;
+  for (const Sequence& sequence : sequences) total += tokens_of(sequence);
+  Batch batch(model, wanted, hooks, total, visit);
+  for (const Sequence& sequence : sequences) {
+    if (!batch.empty() && batch.tokens() + tokens_of(sequence) > kBatchTokens) batch.run();
+    batch.add(sequence, text_of(sequence.text));
+  }
+  if (!batch.empty()) batch.run();
 }
 
-// Tokens that stand around the text in each sequence.
-int64_t frame_tokens(const TextModel& model, const TokenizedText& text) {
-  return static_cast<int64_t>(model.prefix.size() + text.prompt.size() + model.suffix.size());
-}
-
-void check_capacity(int64_t capacity) {
-  if (capacity >= 1) return;
-  throw Error(ErrorCode::kInvalidArgument, "leaves the model no room for text; use a shorter one",
-              "prompt");
-}
-
-// The states of one sequence, by part.
-struct Frame {
-  std::span<const float> prefix;
-  std::span<const float> prompt;
-  std::span<const float> own;
-  std::span<const float> suffix;
-};
-
-Frame split_frame(const TextModel& model, const TokenizedText& text,
-                  std::span<const float> states) {
-  const size_t hidden = static_cast<size_t>(model.hidden_size());
-  const size_t prefix = model.prefix.size() * hidden;
-  const size_t prompt = text.prompt.size() * hidden;
-  const size_t suffix = model.suffix.size() * hidden;
-  return {states.first(prefix), states.subspan(prefix, prompt),
-          states.subspan(prefix + prompt, states.size() - prefix - prompt - suffix),
-          states.last(suffix)};
-}
-
-}  // namespace
-
-int64_t read_windows(TextModel& model, const TokenizedText& text, const Hooks& hooks,
-                     const std::function<void(const WindowStates&)>& visit) {
-  const std::span<const int64_t> ids = text.tokens.ids;
-  const int64_t around = frame_tokens(model, text);
-  if (ids.empty() && around == 0) return 0;  // nothing to read
-  const int64_t capacity = model.encoder.info().max_tokens - around;
-  check_capacity(capacity);
-  std::vector<Window> windows = plan_windows(static_cast<int64_t>(ids.size()), capacity,
-                                             window_overlap(capacity, model.reach()));
+void add_windows(const TextModel& model, const TokenizedText& text, int64_t index,
+                 std::vector<Sequence>& sequences) {
+  const int64_t tokens = static_cast<int64_t>(text.tokens.ids.size());
+  if (tokens == 0 && frame_tokens(model, text) == 0) return;  // nothing to read
+  const int64_t capacity = capacity_for(model, text);
+  std::vector<Window> windows =
+      plan_windows(tokens, capacity, window_overlap(capacity, model.reach()));
   if (windows.empty()) windows.push_back({});
   const int64_t count = static_cast<int64_t>(windows.size());
-  int64_t total = count * around;
-  for (const Window& window : windows) total += window.size();
-
-  Batch batch(model, text.prompt, hooks, total);
-  int64_t first = 0;
-  const auto run = [&] {
-    const int64_t sequences = batch.sequences();
-    batch.run([&](int64_t i, std::span<const float> states) {
-      WindowStates result;
-      result.index = first + i;
-      result.count = count;
-      result.window = windows[static_cast<size_t>(result.index)];
-      const Frame frame = split_frame(model, text, states);
-      const Window& window = result.window;
-      const size_t hidden = static_cast<size_t>(model.hidden_size());
-      result.prefix = frame.prefix;
-      result.prompt = frame.prompt;
-      result.suffix = frame.suffix;
-      result.kept =
-          frame.own.subspan(static_cast<size_t>(window.keep_begin - window.begin) * hidden,
-                            static_cast<size_t>(window.keep_end - window.keep_begin) * hidden);
-      visit(result);
-    });
-    first += sequences;
-  };
-  for (const Window& window : windows) {
-    if (!batch.empty() && batch.tokens() + window.size() > kBatchTokens) run();
-    batch.add(slice(ids, window.begin, window.end));
+  for (int64_t i = 0; i < count; ++i) {
+    sequences.push_back({index, i, count, windows[static_cast<size_t>(i)]});
   }
-  run();
-  return count;
 }
 
-void read_passages(TextModel& model, const TokenizedText& text, std::span<const Passage> passages,
-                   const Hooks& hooks, const std::function<void(const PassageStates&)>& visit) {
-  const int64_t around = frame_tokens(model, text);
-  const int64_t capacity = model.encoder.info().max_tokens - around;
-  check_capacity(capacity);
-  int64_t total = 0;
-  for (const Passage& passage : passages) {
-    total += passage.tokens() + around;
+void add_passages(const TextModel& model, const PreparedDocument& document, int64_t index,
+                  std::vector<Sequence>& sequences) {
+  const int64_t capacity = capacity_for(model, document.text);
+  const std::vector<Passage>& passages = document.segmentation.passages;
+  const int64_t count = static_cast<int64_t>(passages.size());
+  for (int64_t i = 0; i < count; ++i) {
+    const Passage& passage = passages[static_cast<size_t>(i)];
     if (passage.tokens() > capacity) {
       throw Error(ErrorCode::kInvalidArgument,
                   "a passage of " + std::to_string(passage.tokens()) +
@@ -155,24 +202,37 @@ void read_passages(TextModel& model, const TokenizedText& text, std::span<const 
                       "); ask for shorter passages",
                   "passage tokens");
     }
-  }
-  Batch batch(model, text.prompt, hooks, total);
-  std::vector<int64_t> members;  // passages of the batch
-  const auto run = [&] {
-    batch.run([&](int64_t i, std::span<const float> states) {
-      const Frame frame = split_frame(model, text, states);
-      visit({members[static_cast<size_t>(i)], frame.prefix, frame.prompt, frame.own, frame.suffix});
-    });
-    members.clear();
-  };
-  for (size_t i = 0; i < passages.size(); ++i) {
-    const Passage& passage = passages[i];
     if (passage.tokens() == 0) continue;
-    if (!batch.empty() && batch.tokens() + passage.tokens() + around > kBatchTokens) run();
-    members.push_back(static_cast<int64_t>(i));
-    batch.add(slice(text.tokens.ids, passage.token_begin, passage.token_end));
+    const Window all{passage.token_begin, passage.token_end, passage.token_begin,
+                     passage.token_end};
+    sequences.push_back({index, i, count, all});
   }
-  if (!batch.empty()) run();
+}
+
+}  // namespace
+
+void read_windows(TextModel& model, std::span<const TokenizedText* const> texts,
+                  WantedStates wanted, const Hooks& hooks, const StateVisitor& visit) {
+  std::vector<Sequence> sequences;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    add_windows(model, *texts[i], static_cast<int64_t>(i), sequences);
+  }
+  const auto text_of = [&](int64_t i) -> const TokenizedText& {
+    return *texts[static_cast<size_t>(i)];
+  };
+  read(model, sequences, text_of, wanted, hooks, visit);
+}
+
+void read_passages(TextModel& model, std::span<const PreparedDocument* const> documents,
+                   WantedStates wanted, const Hooks& hooks, const StateVisitor& visit) {
+  std::vector<Sequence> sequences;
+  for (size_t i = 0; i < documents.size(); ++i) {
+    add_passages(model, *documents[i], static_cast<int64_t>(i), sequences);
+  }
+  const auto text_of = [&](int64_t i) -> const TokenizedText& {
+    return documents[static_cast<size_t>(i)]->text;
+  };
+  read(model, sequences, text_of, wanted, hooks, visit);
 }
 
 }  // namespace longformer::tasks

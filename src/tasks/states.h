@@ -1,4 +1,5 @@
-// Token states of a document: the whole of it in windows, or each passage by itself.
+// Token states of texts: the whole of each in windows, or passages by themselves. Texts share calls
+// of the encoder, so that many short ones are read as fast as a long one.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@
 
 namespace longformer::tasks {
 
-// Tokens that one call of the encoder gets at least, where there are as many: enough to keep every
-// thread busy. Results do not depend on it.
+// Tokens that one call of the encoder gets, where there are as many: enough to keep every thread
+// busy. More only where one sequence has more. Results do not depend on it.
 inline constexpr int64_t kBatchTokens = 4096;
 
 struct Hooks {
@@ -20,36 +21,44 @@ struct Hooks {
   std::function<bool()> cancelled;                            // true: stop with kCancelled
 };
 
-// What one window gives; all [tokens, hidden_size].
-struct WindowStates {
-  Window window;
-  int64_t index = 0;
-  int64_t count = 0;              // windows of the document
-  std::span<const float> prefix;  // special tokens before the text
-  std::span<const float> prompt;  // tokens of the prompt, which every window repeats
-  std::span<const float> kept;    // the tokens [window.keep_begin, window.keep_end)
-  std::span<const float> suffix;
+// A text cut into tokens and passages, which hold all that is needed of the tokens' offsets.
+struct PreparedDocument {
+  TokenizedText text;
+  Segmentation segmentation;
 };
 
-// Reads the whole document and visits its windows in order, so that the kept tokens come in order,
-// each once. Returns the number of windows. A document without tokens is one window of special
-// tokens, or none where the model adds no special tokens. Memory does not grow with the document.
-int64_t read_windows(TextModel& model, const TokenizedText& text, const Hooks& hooks,
-                     const std::function<void(const WindowStates&)>& visit);
-
-// What one passage gives.
-struct PassageStates {
-  int64_t passage = 0;
-  std::span<const float> prefix;  // special tokens
-  std::span<const float> prompt;
-  std::span<const float> own;
-  std::span<const float> suffix;
+// What the encoder reads as one: special tokens, prompt, tokens of the text, special tokens.
+struct Sequence {
+  int64_t text = 0;   // of those given
+  int64_t index = 0;  // window of the text, or passage
+  int64_t count = 0;  // windows of the text, or passages with those that are left out
+  Window window;      // tokens of the text; all of a passage is kept
 };
 
-// Reads each passage as a text of its own, behind the prompt, and visits them in order; those
-// without tokens are left out. `text` is the document. Throws kInvalidArgument when a passage is
-// longer than the model reads.
-void read_passages(TextModel& model, const TokenizedText& text, std::span<const Passage> passages,
-                   const Hooks& hooks, const std::function<void(const PassageStates&)>& visit);
+// States of neighbouring tokens of a sequence. A sequence comes in several: by part, and where it
+// is long and the encoder streams, a step of tokens at a time.
+struct StateRun {
+  enum class Part { kPrefix, kPrompt, kOwn, kSuffix };  // of kOwn only what is kept
+  Part part = Part::kOwn;
+  int64_t token = 0;              // kOwn: of the text, that the run begins with
+  std::span<const float> states;  // [tokens, hidden_size], at least one token
+  bool last = false;              // of its sequence
+};
+using StateVisitor = std::function<void(const Sequence&, const StateRun&)>;
+
+// Which states are read: kEdges is the first and the last of each part (of a text's own tokens also
+// the first that is pooled); the last layer does not compute the others, which have any value.
+enum class WantedStates { kAll, kEdges };
+
+// Reads whole texts. Texts, their windows and the runs of these come in order, so that the kept
+// tokens come in order, each once. A text without tokens is one window of special tokens, or none
+// where the model adds no special tokens. Beside the ids, memory does not grow with a text.
+void read_windows(TextModel& model, std::span<const TokenizedText* const> texts,
+                  WantedStates wanted, const Hooks& hooks, const StateVisitor& visit);
+
+// Reads each passage as a text of its own, behind the prompt, in order; those without tokens are
+// left out. Throws kInvalidArgument when a passage is longer than the model reads.
+void read_passages(TextModel& model, std::span<const PreparedDocument* const> documents,
+                   WantedStates wanted, const Hooks& hooks, const StateVisitor& visit);
 
 }  // namespace longformer::tasks

@@ -32,7 +32,8 @@ Tensor read_tensor(const io::Checkpoint& checkpoint, const std::string& name, co
 }
 
 void multiply(const Matrix& weight, int64_t rows, int64_t cols, const float* x, float* y) {
-  for (int64_t r = 0; r < rows; ++r) y[r] = kernels::dot(cols, weight.data() + r * cols, x);
+  std::vector<float> widened;
+  for (int64_t r = 0; r < rows; ++r) y[r] = kernels::dot(cols, weight.read(r, 1, widened), x);
 }
 
 // "torch.nn.modules.activation.Tanh" -> "Tanh"
@@ -135,7 +136,9 @@ void VectorHead::apply(std::span<const float> pooled, std::span<float> out) cons
     }
     multiply(step.weight, step.rows, step.cols, x.data(), y.data());
     if (step.after == After::kActivation) {
-      kernels::bias_activation(1, step.rows, step.activation, step.bias.data(), y.data());
+      const kernels::Products products{.stride = step.rows, .f32 = y.data()};
+      kernels::bias_activation(1, step.rows, step.activation, products, step.bias.data(),
+                               {DType::kF32, y.data(), step.rows, nullptr, nullptr});
     } else {
       kernels::add_scaled(step.rows, 1.0f, step.bias.data(), y.data());
     }

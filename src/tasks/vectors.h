@@ -14,11 +14,6 @@
 
 namespace longformer::tasks {
 
-// A text cut into tokens and passages.
-struct PreparedDocument {
-  TokenizedText text;
-  Segmentation segmentation;
-};
 // Throws kInvalidArgument for a passage budget below kMinPassageTokens or above what the model
 // reads.
 void check_passage_tokens(const TextModel& model, const PassageOptions& options);
@@ -38,6 +33,12 @@ struct DocumentVector {
 // middle it lies), with the special tokens and the prompt before the first window and the special
 // tokens after the last; under cls and lasttoken, the mean of the windows' first or last states,
 // weighted by the tokens kept of each. Then the modules behind the pooling.
+//
+// Of several texts, in their order; they share calls of the encoder, and the bits of each are those
+// of the text by itself.
+std::vector<DocumentVector> document_vectors(TextModel& model,
+                                             std::span<const TokenizedText* const> texts,
+                                             const Hooks& hooks = {});
 DocumentVector document_vector(TextModel& model, const TokenizedText& text,
                                const Hooks& hooks = {});
 
@@ -48,18 +49,28 @@ enum class Reading {
                 // chunking)
 };
 
+struct PassageReading {
+  Reading reading = Reading::kInDocument;
+  bool sentences = false;  // also a vector of each sentence
+};
+
 struct PassageVectors {
+  int64_t document = 0;  // of those given
   int64_t passage = 0;
   std::span<const float> values;  // [dimension]
-  // [sentences of the passage, dimension], from the passage's own token states.
+  // [sentences of the passage, dimension], from the passage's own token states; empty where they
+  // were not asked for.
   std::span<const float> sentences;
   int64_t windows = 1;  // that the document was read in
 };
+using PassageVisitor = std::function<void(const PassageVectors&)>;
 
-// Visits the passages in order; one without tokens is left out. A passage inside a document and a
-// sentence have no first and no last state of their own: for cls and lasttoken the mean serves
-// there.
-void passage_vectors(TextModel& model, const PreparedDocument& document, Reading reading,
-                     const Hooks& hooks, const std::function<void(const PassageVectors&)>& visit);
+// Visits the passages of all documents in order; one without tokens is left out. A passage inside a
+// document and a sentence have no first and no last state of their own: for cls and lasttoken the
+// mean serves there. The documents share calls of the encoder, and the bits are those of each by
+// itself.
+void passage_vectors(TextModel& model, std::span<const PreparedDocument* const> documents,
+                     const PassageReading& reading, const Hooks& hooks,
+                     const PassageVisitor& visit);
 
 }  // namespace longformer::tasks

@@ -17,11 +17,11 @@ void Arena::Free::operator()(std::byte* pointer) const noexcept {
   ::operator delete[](pointer, std::align_val_t(kAlignment));
 }
 
-size_t Arena::bytes_for(int64_t count) noexcept {
+size_t Arena::bytes_for(int64_t count, size_t element_size) noexcept {
   if (count <= 0) return 0;
-  const size_t floats = static_cast<size_t>(count);
-  if (floats > (kMaxBytes - kAlignment) / sizeof(float)) return kMaxBytes;  // no arena can hold it
-  return (floats * sizeof(float) + kAlignment - 1) / kAlignment * kAlignment;
+  const size_t elements = static_cast<size_t>(count);
+  if (elements > (kMaxBytes - kAlignment) / element_size) return kMaxBytes;  // no arena can hold it
+  return (elements * element_size + kAlignment - 1) / kAlignment * kAlignment;
 }
 
 void Arena::reset(size_t bytes) {
@@ -38,14 +38,14 @@ void Arena::reset(size_t bytes) {
   capacity_ = bytes;
 }
 
-float* Arena::floats(int64_t count) {
-  const size_t bytes = bytes_for(count);
+std::byte* Arena::take(int64_t count, size_t element_size) {
+  const size_t bytes = bytes_for(count, element_size);
   if (count < 0 || bytes > capacity_ - used_) {
-    throw Error(ErrorCode::kInternal, "the arena has room for " +
-                                          std::to_string(capacity_ - used_) + " bytes, not for " +
-                                          std::to_string(count) + " floats");
+    throw Error(ErrorCode::kInternal,
+                "the arena has room for " + std::to_string(capacity_ - used_) + " bytes, not for " +
+                    std::to_string(count) + " elements of " + std::to_string(element_size));
   }
-  float* const result = reinterpret_cast<float*>(block_.get() + used_);
+  std::byte* const result = block_.get() + used_;
   used_ += bytes;
   return result;
 }

@@ -15,15 +15,20 @@ class Arena {
 
   // Makes room for `bytes` (grows only, keeps nothing) and starts handing out from the beginning.
   void reset(size_t bytes);
-  // The next `count` floats, aligned; throws kInternal when the plan was too small. Contents are
+  // The next `count` elements, aligned; throws kInternal when the plan was too small. Contents are
   // undefined.
-  float* floats(int64_t count);
+  float* floats(int64_t count) { return take<float>(count); }
+  template <typename T>
+  T* take(int64_t count) {
+    return reinterpret_cast<T*>(take(count, sizeof(T)));
+  }
   size_t capacity() const noexcept;
 
-  // Bytes that `count` floats take in the plan, alignment included.
-  static size_t bytes_for(int64_t count) noexcept;
+  // Bytes that `count` elements take in the plan, alignment included.
+  static size_t bytes_for(int64_t count, size_t element_size = sizeof(float)) noexcept;
 
  private:
+  std::byte* take(int64_t count, size_t element_size);
   struct Free {
     void operator()(std::byte* pointer) const noexcept;
   };

@@ -55,6 +55,11 @@ inline uint16_t f32_to_f16(float value) noexcept {
   return static_cast<uint16_t>(sign | half);
 }
 
+// A bf16 number in memory; arithmetic is the kernels'.
+struct BFloat16 {
+  uint16_t bits;
+};
+
 // Round to nearest even; NaN stays a quiet NaN.
 inline uint16_t f32_to_bf16(float value) noexcept {
   const uint32_t bits = std::bit_cast<uint32_t>(value);

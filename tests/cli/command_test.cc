@@ -1,6 +1,9 @@
 // The command as a program: what it prints, its options and its exit codes.
 #include <algorithm>
 #include <map>
+#include <regex>
+#include <set>
+#include <sstream>
 
 #include "cli/command_fixture.h"
 
@@ -146,6 +149,22 @@ TEST_F(Command, ForwardWritesTheNamesAndShapesOfTheReference) {
                                                   {"hidden_states.2", states}}));
 }
 
+TEST_F(Command, ForwardTimesEveryPassAndWritesTheSameOutput) {
+  write_inputs({integers("input_ids", {1, 3}, {5, 6, 7})});
+  ASSERT_EQ(run("forward --model model --inputs in --outputs once").code, 0);
+  const Outcome result = run("forward --model model --inputs in --outputs out --timing --repeat 4");
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(io::read_file(path("out"), 1 << 20), io::read_file(path("once"), 1 << 20));
+  const Json timing = json_lines(result.err).at(0);
+  std::vector<double> passes = timing.at("passes_s");
+  ASSERT_EQ(passes.size(), 4u);
+  std::sort(passes.begin(), passes.end());
+  EXPECT_GT(passes.front(), 0.0);
+  EXPECT_DOUBLE_EQ(timing.at("compute_s"), (passes[1] + passes[2]) / 2);
+  expect_refused("forward --model model --inputs in --outputs no --repeat 4", "--timing");
+  expect_refused("forward --model model --inputs in --outputs no --timing --repeat 0", "--repeat");
+}
+
 TEST_F(Command, ForwardRefusesBadTensorsAndWritesNothing) {
   const auto refused = [&](const std::vector<io::NamedTensor>& tensors, const std::string& says) {
     write_inputs(tensors);
@@ -243,6 +262,49 @@ TEST_F(Command, BadEnvironmentIsNamed) {
   const std::string threads = "cd " + directory_.path().string() + " && LONGFORMER_THREADS=many " +
                               LONGFORMER_BINARY + " info --model model 2>/dev/null";
   EXPECT_EQ(WEXITSTATUS(std::system(threads.c_str())), 2);
+}
+
+TEST_F(Command, VerboseTellsWhereTheTimeWent) {
+  const std::string arguments = "embed --model model --threads 2 --json text.txt";
+  const Outcome quiet = run(arguments, "env LONGFORMER_VERBOSE=0");
+  EXPECT_EQ(quiet.code, 0) << quiet.err;
+  EXPECT_EQ(quiet.err.find("GFLOP/s"), std::string::npos);
+
+  const Outcome verbose = run(arguments, "env LONGFORMER_VERBOSE=1");
+  EXPECT_EQ(verbose.code, 0);
+  EXPECT_EQ(verbose.out, quiet.out);
+  std::vector<std::string> lines;
+  std::istringstream text(verbose.err);
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  const auto heading = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.starts_with("operation ") && line.ends_with("GFLOP/s");
+  });
+  ASSERT_NE(heading, lines.end()) << verbose.err;
+  EXPECT_NE(verbose.err.find("sums over all threads"), std::string::npos);
+  const std::regex row(R"((\w+).* +([0-9.]+) +([0-9.]+) %.*)");  // operation, ms, share
+  std::set<std::string> operations;
+  double shares = 0.0;
+  double last_time = std::numeric_limits<double>::infinity();
+  for (auto line = heading + 1; line != lines.end(); ++line) {
+    std::smatch match;
+    ASSERT_TRUE(std::regex_match(*line, match, row)) << *line;
+    operations.insert(match[1]);
+    EXPECT_LE(std::stod(match[2]), last_time) << *line;
+    last_time = std::stod(match[2]);
+    shares += std::stod(match[3]);
+  }
+  EXPECT_NEAR(shares, 100.0, 0.06 * static_cast<double>(lines.size()));
+  for (const std::string operation :
+       {"linear", "matmul_nt", "matmul_nn", "softmax_strip", "split_heads", "layer_norm"}) {
+    EXPECT_TRUE(operations.contains(operation)) << operation << "\n" << verbose.err;
+  }
+
+  const Outcome wrong = run(arguments, "env LONGFORMER_VERBOSE=yes");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_EQ(wrong.out, "");
+  EXPECT_NE(wrong.err.find("LONGFORMER_VERBOSE: unknown value; allowed are 0 and 1"),
+            std::string::npos)
+      << wrong.err;
 }
 
 TEST_F(Command, WithoutADefaultModelTheCommandToMakeItIsNamed) {

@@ -20,7 +20,9 @@ namespace {
   setenv("LONGFORMER_ISA", value, 1);
   try {
     std::cerr << isa_description() << "; " << linear_implementation(16, 384, 384) << "; quantum "
-              << row_quantum() << std::endl;
+              << row_quantum() << (splits_columns() ? "; ranges" : "; no ranges")
+              << (supports(DType::kBF16) ? "; bf16" : "") << (supports(DType::kI8) ? "; int8" : "")
+              << "." << std::endl;
     std::_Exit(0);
   } catch (const Error& error) {
     std::cerr << (error.code() == ErrorCode::kInvalidArgument ? "invalid argument: " : "other: ")
@@ -50,13 +52,16 @@ TEST_F(IsaDeathTest, NativeAndEmptyChangeNothing) {
 TEST_F(IsaDeathTest, LimitsBothLibraries) {
   if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "needs AVX2";
   EXPECT_EXIT(describe_with("avx2"), ::testing::ExitedWithCode(0),
-              "oneDNN avx2, Highway AVX2; .*; quantum ");
-  if (!__builtin_cpu_supports("avx512vnni")) return;
+              "oneDNN avx2, Highway AVX2; .*; quantum 16; no ranges[.]");
+  if (!__builtin_cpu_supports("avx512dq")) return;
   EXPECT_EXIT(describe_with("avx512"), ::testing::ExitedWithCode(0),
-              "oneDNN avx512_core_vnni, Highway AVX3.*; brg.*; quantum 1");
+              "oneDNN avx512_core, Highway AVX3; brg.*; quantum 1; ranges[.]");
+  if (!__builtin_cpu_supports("avx512vnni")) return;
+  EXPECT_EXIT(describe_with("avx512_vnni"), ::testing::ExitedWithCode(0),
+              "oneDNN avx512_core_vnni, Highway AVX3.*; brg.*; quantum 1; ranges; int8[.]");
   if (!__builtin_cpu_supports("avx512bf16")) return;
   EXPECT_EXIT(describe_with("avx512_bf16"), ::testing::ExitedWithCode(0),
-              "oneDNN avx512_core_bf16, Highway AVX3.*; brg.*; quantum 1");
+              "oneDNN avx512_core_bf16, Highway AVX3.*; brg.*; quantum 1; ranges; bf16; int8[.]");
 }
 #endif
 

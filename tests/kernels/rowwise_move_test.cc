@@ -1,54 +1,50 @@
-// Head splitting, row scaling and the small sums, on every SIMD target.
+// Residuals, row scaling and the small sums, on every SIMD target.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "kernels/rowwise.h"
+#include "rowwise_operands.h"
 #include "targets.h"
 
 namespace longformer::kernels {
 namespace {
 
-using Values = std::vector<float>;
 constexpr float kUntouched = 555.25f;
 
-Values random_values(int64_t count, uint32_t seed) {
-  std::mt19937 generator(seed);
-  std::normal_distribution<float> normal;
-  Values values(static_cast<size_t>(count));
-  for (float& value : values) value = normal(generator);
-  return values;
-}
-
-TEST(RowwiseMove, SplitHeadsWritesOnlyTheListedHeadsAndRows) {
+// (x + bias) + residual: f32 sums give the bits of the formula, s32 sums are within rounding.
+TEST(RowwiseMove, BiasAndResidualAreAdded) {
   for_each_target([](const std::string&) {
-    for (const int64_t head_dim : {1, 7, 16, 32, 33, 64, 80}) {
-      const int64_t rows = 5, heads = 4, plane_rows = 9;
-      const Values x = random_values(rows * heads * head_dim, 1);
-      const Values bias = random_values(heads * head_dim, 2);
-      const std::vector<int32_t> list = {2, 0}, destination = {8, 0, 3, 2, 5};
-      const std::vector<uint8_t> keep = {1, 0, 1, 1, 0};
-      for (const uint8_t* kept : {static_cast<const uint8_t*>(nullptr), keep.data()}) {
-        Values want(heads * plane_rows * head_dim, kUntouched);
-        for (int64_t r = 0; r < rows; ++r) {
-          for (const int32_t h : list) {
-            for (int64_t c = 0; c < head_dim; ++c) {
-              const int64_t from = h * head_dim + c;
-              want[(h * plane_rows + destination[r]) * head_dim + c] =
-                  kept != nullptr && kept[r] == 0
-                      ? 0.0f
-                      : (x[r * heads * head_dim + from] + bias[from]) * 0.125f;
+    for (const Sums kind : kSums) {
+      for (const int64_t cols : {1, 5, 16, 50, 64, 384}) {
+        for (const int64_t stride : {cols, cols + 3}) {
+          const TestProduct x(kind, 3, cols, 2, 6);
+          const Values bias = random_values(cols, 7), residual = random_values(3 * stride, 8);
+          Values y(3 * stride + 20, kUntouched), in_place = residual;
+          bias_residual(3, cols, x.products(), bias.data(), residual.data(), stride, y.data());
+          bias_residual(3, cols, x.products(), bias.data(), in_place.data(), stride,
+                        in_place.data());
+          for (int64_t i = 0; i < 3 * stride; ++i) {
+            const int64_t r = i / stride, c = i % stride;
+            if (c >= cols) {
+              ASSERT_EQ(y[i], kUntouched);
+              ASSERT_EQ(in_place[i], residual[i]);
+              continue;
             }
+            const double exact = x.value(r, c);
+            if (kind == Sums::kF32) {
+              ASSERT_EQ(y[i], (static_cast<float>(exact) + bias[c]) + residual[i]);
+            }
+            const double want = exact + bias[c] + residual[i];
+            ASSERT_NEAR(y[i], want,
+                        0x1p-24 * (4 * std::abs(exact) + std::abs(bias[c]) + std::abs(want)));
+            ASSERT_EQ(in_place[i], y[i]);
           }
+          for (size_t i = 3 * stride; i < y.size(); ++i) ASSERT_EQ(y[i], kUntouched);
         }
-        Values out(want.size(), kUntouched);
-        split_heads(rows, heads, head_dim, list.data(), 2, x.data(), bias.data(), 0.125f, kept,
-                    destination.data(), plane_rows, out.data());
-        ASSERT_EQ(out, want) << "head_dim " << head_dim;
       }
     }
   });

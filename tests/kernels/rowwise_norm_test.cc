@@ -5,28 +5,19 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "kernels/rowwise.h"
+#include "rowwise_operands.h"
 #include "targets.h"
 
 namespace longformer::kernels {
 namespace {
 
-using Values = std::vector<float>;
 constexpr float kGuard = -9876.5f;
 constexpr size_t kGuards = 48;
 constexpr int64_t kColumns[] = {1, 3, 17, 64, 100, 384, 768, 3072};
-
-Values random_values(int64_t count, uint32_t seed, float scale = 1.0f, float shift = 0.0f) {
-  std::mt19937 generator(seed);
-  std::normal_distribution<float> normal(shift, scale);
-  Values values(static_cast<size_t>(count));
-  for (float& value : values) value = normal(generator);
-  return values;
-}
 
 Values guarded(Values values) {
   values.resize(values.size() + kGuards, kGuard);
@@ -97,29 +88,44 @@ TEST(RowwiseNorm, ConstantRowsGiveBeta) {
 
 TEST(RowwiseNorm, BiasAndResidualAreAddedFirst) {
   for_each_target([](const std::string&) {
-    for (const int64_t cols : kColumns) {
-      const int64_t rows = 4;
-      const Values x = random_values(rows * cols, 6), residual = random_values(rows * cols, 7);
-      const Values bias = random_values(cols, 8), gamma = random_values(cols, 9);
-      const Values beta = random_values(cols, 10);
-      Values y = guarded(Values(x.size()));
-      bias_residual_layer_norm(rows, cols, x.data(), bias.data(), residual.data(), gamma.data(),
-                               beta.data(), 1e-5f, y.data());
-      expect_guards(y);
-      for (int64_t r = 0; r < rows; ++r) {
-        std::vector<double> t;
-        for (int64_t c = 0; c < cols; ++c) {
-          t.push_back(double{x[r * cols + c]} + bias[c] + residual[r * cols + c]);
+    for (const Sums kind : kSums) {
+      for (const int64_t cols : kColumns) {
+        const int64_t rows = 4;
+        const TestProduct x(kind, rows, cols, 3, 6);
+        const Values residual = random_values(rows * cols, 7), bias = random_values(cols, 8);
+        const Values gamma = random_values(cols, 9), beta = random_values(cols, 10);
+        Values y = guarded(Values(rows * cols)), two_steps(rows * cols);
+        bias_residual_layer_norm(rows, cols, x.products(), bias.data(), residual.data(),
+                                 gamma.data(), beta.data(), 1e-5f, y.data());
+        expect_guards(y);
+        for (int64_t r = 0; r < rows; ++r) {
+          std::vector<double> t;
+          for (int64_t c = 0; c < cols; ++c) {
+            t.push_back(x.value(r, c) + bias[c] + residual[r * cols + c]);
+          }
+          expect_row(y.data() + r * cols, exact_norm(t, gamma, beta, 1e-5), 1e-5);
         }
-        expect_row(y.data() + r * cols, exact_norm(t, gamma, beta, 1e-5), 1e-5);
+        bias_residual(rows, cols, x.products(), bias.data(), residual.data(), cols,
+                      two_steps.data());
+        layer_norm(rows, cols, two_steps.data(), gamma.data(), beta.data(), 1e-5f,
+                   two_steps.data());
+        EXPECT_TRUE(same_bits(two_steps.data(), y.data(), rows * cols));
+        Values over_residual = residual;
+        bias_residual_layer_norm(rows, cols, x.products(), bias.data(), over_residual.data(),
+                                 gamma.data(), beta.data(), 1e-5f, over_residual.data());
+        EXPECT_TRUE(same_bits(over_residual.data(), y.data(), rows * cols));
+        // Over dense sums.
+        TestProduct sums = x;
+        Products dense = sums.products();
+        dense.stride = cols;
+        for (int64_t r = 0; r < rows; ++r) {
+          std::memmove(sums.memory() + r * cols, sums.memory() + r * x.stride,
+                       static_cast<size_t>(cols) * sizeof(float));
+        }
+        bias_residual_layer_norm(rows, cols, dense, bias.data(), residual.data(), gamma.data(),
+                                 beta.data(), 1e-5f, sums.memory());
+        EXPECT_TRUE(same_bits(sums.memory(), y.data(), rows * cols));
       }
-      Values over_x = x, over_residual = residual;
-      bias_residual_layer_norm(rows, cols, over_x.data(), bias.data(), residual.data(),
-                               gamma.data(), beta.data(), 1e-5f, over_x.data());
-      bias_residual_layer_norm(rows, cols, x.data(), bias.data(), over_residual.data(),
-                               gamma.data(), beta.data(), 1e-5f, over_residual.data());
-      EXPECT_EQ(std::memcmp(over_x.data(), y.data(), x.size() * sizeof(float)), 0);
-      EXPECT_EQ(std::memcmp(over_residual.data(), y.data(), x.size() * sizeof(float)), 0);
     }
   });
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/rowwise.h"
+#include "rowwise_operands.h"
 #include "targets.h"
 
 namespace longformer::kernels {
@@ -178,6 +179,31 @@ TEST(RowwiseSoftmax, NanStaysInItsRow) {
     EXPECT_EQ(running.sum[0], 7.0f);
     EXPECT_EQ(strip.scores[0], 0.0f);
     EXPECT_EQ(strip.scores[8], 0.0f);
+  });
+}
+
+// The same numbers rounded to nearest even; running maxima and sums to the bit.
+TEST(RowwiseSoftmax, ProbabilitiesMayBeBFloat16) {
+  for_each_target([](const std::string&) {
+    for (const int64_t width : {1, 3, 16, 17, 63, 100, 545}) {
+      Strip floats = random_strip(15, width, 21, 5.0f), strip = floats;
+      floats.scores[width / 2] = strip.scores[width / 2] = std::numeric_limits<float>::quiet_NaN();
+      Running want(15), got(15);
+      for (int part = 0; part < 2; ++part) {
+        std::vector<BFloat16> p(15 * width + 40, BFloat16{0xA5A5});
+        softmax_strip(15, width, strip.begin.data(), strip.end.data(), strip.scores.data(),
+                      got.max.data(), got.sum.data(), got.correction.data(), p.data());
+        run(floats, want);
+        for (int64_t i = 0; i < 15 * width; ++i) {
+          ASSERT_EQ(p[i].bits, f32_to_bf16(floats.scores[i])) << i;
+        }
+        for (size_t i = 15 * width; i < p.size(); ++i) ASSERT_EQ(p[i].bits, 0xA5A5);
+        ASSERT_TRUE(same_bits(got.max.data(), want.max.data(), 15));
+        ASSERT_TRUE(same_bits(got.sum.data(), want.sum.data(), 15));
+        ASSERT_TRUE(same_bits(got.correction.data(), want.correction.data(), 15));
+        floats = strip = random_strip(15, width, 22, 6.0f);
+      }
+    }
   });
 }
 

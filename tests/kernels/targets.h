@@ -19,6 +19,7 @@ void for_each_target(Check&& check) {
     SCOPED_TRACE(target);
     ASSERT_TRUE(limit_target(target));
     ASSERT_EQ(supported_targets().front(), target);
+    ASSERT_EQ(current_target(), target);
     check(target);
   }
   limit_target(targets.front());

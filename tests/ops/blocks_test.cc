@@ -96,8 +96,32 @@ TEST(EmbeddingTable, ReadsUnalignedAndNarrowRows) {
       EXPECT_EQ(row[1], values[2 * r + 1]);
     }
   }
-  EXPECT_EQ(Matrix(unaligned).data()[5], 3.0f);
-  EXPECT_EQ(Matrix(narrow).data()[1], -2.0f);
+}
+
+TEST(Matrix, RowsAreReadInPlaceOrWidened) {
+  const std::vector<float> values = {1.0f, -2.0f, 0.5f, 3.0f, -0.25f, 4.0f};
+  const Tensor wide = make_tensor({3, 2}, std::span<const float>(values));
+  std::vector<std::byte> shifted(1 + 6 * sizeof(float));
+  std::memcpy(shifted.data() + 1, values.data(), 6 * sizeof(float));
+  const std::vector<int8_t> steps = {4, -8, 1, 6, -1, 16};
+  const std::vector<float> scales = {0.25f, 0.5f, 0.25f};
+  std::vector<std::byte> bytes(6);
+  std::memcpy(bytes.data(), steps.data(), 6);
+  const Matrix matrices[] = {Matrix(wide), Matrix({DType::kF32, {3, 2}, own_bytes(shifted), 1}),
+                             Matrix(cast(wide, DType::kBF16)), Matrix(cast(wide, DType::kF64)),
+                             Matrix({DType::kI8, {3, 2}, own_bytes(bytes), 0}, scales)};
+  for (const Matrix& matrix : matrices) {
+    ASSERT_EQ(matrix.rows(), 3);
+    ASSERT_EQ(matrix.cols(), 2);
+    std::vector<float> buffer;
+    for (const auto& [first, count] : {std::pair<int64_t, int64_t>{0, 3}, {1, 2}, {2, 1}}) {
+      const float* const rows = matrix.read(first, count, buffer);
+      for (int64_t i = 0; i < 2 * count; ++i) EXPECT_EQ(rows[i], values[2 * first + i]);
+      EXPECT_EQ(rows == buffer.data(), &matrix != &matrices[0]);
+    }
+  }
+  EXPECT_EQ(matrices[4].int8_row(1)[1], 6);
+  EXPECT_EQ(matrices[4].scales(), scales);
 }
 
 TEST(FeedForwardBlock, MatchesItsFormula) {
@@ -115,9 +139,14 @@ TEST(FeedForwardBlock, MatchesItsFormula) {
     weights.outer = {kernels::PackedMatrix::pack(w2.data(), width, inner),
                      random_values(engine, width, 0.3f)};
     weights.norm = random_norm(engine, width, 1e-5f);
-    feed_forward_block(weights, rows, a.data(), y.data(), middle.data(), outer.data());
-    feed_forward_block(weights, rows, in_place.data(), in_place.data(), middle.data(),
-                       outer.data());
+    const auto run = [&](const float* in, float* out) {
+      feed_forward_inner(weights, rows, {DType::kF32, in, nullptr, nullptr}, {0, inner},
+                         {DType::kF32, middle.data(), inner, nullptr, nullptr}, middle.data());
+      feed_forward_outer(weights, rows, {DType::kF32, middle.data(), nullptr, nullptr}, in, out,
+                         outer.data());
+    };
+    run(a.data(), y.data());
+    run(in_place.data(), in_place.data());
   });
   EXPECT_EQ(y, in_place);
   for (int64_t r = 0; r < rows; ++r) {

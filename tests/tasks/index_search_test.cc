@@ -235,5 +235,16 @@ TEST_F(IndexSearchTest, BrokenIndexesAreRefused) {
   expect_error(ErrorCode::kInvalidArgument, {"query"}, [&] { search(model, "x", " "); });
 }
 
+// Indexes of the time before --compute were made in f32.
+TEST(IndexSettings, WithoutArithmeticMeansF32) {
+  const io::Settings old = {{"model", "m"}};
+  EXPECT_EQ(setting(old, kComputeSetting), "f32");
+  EXPECT_EQ(setting({}, kComputeSetting), "");
+  check_settings(old, {{"compute", "f32"}}, Compare::kModel, "index", "wanted");
+  test::expect_error(ErrorCode::kInvalidArgument, {"compute f32 in the index, int8 wanted"}, [&] {
+    check_settings(old, {{"compute", "int8"}}, Compare::kModel, "index", "wanted");
+  });
+}
+
 }  // namespace
 }  // namespace longformer::tasks

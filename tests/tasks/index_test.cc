@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <cstring>
 #include <fstream>
 
 #include "tasks/index_fixture.h"
@@ -345,8 +346,16 @@ TEST_F(IndexTest, ALinkToAnIndexStaysOne) {
   EXPECT_EQ(IndexReader(path("x")).vectors().layout().kind, io::VectorKind::kF32);
 }
 
+// A document that fills the calls of the encoder by itself.
+std::string long_text(int sentences) {
+  std::string text;
+  for (int i = 0; i < sentences; ++i) text += "The old fox runs in the long night. ";
+  return text;
+}
+
 TEST_F(IndexTest, AStoppedBuildGoesOn) {
   TextModel model = load();
+  put("docs/sub/d.txt", long_text(700));
   IndexHooks hooks;
   bool stop = false;
   hooks.cancelled = [&] { return stop; };
@@ -355,10 +364,10 @@ TEST_F(IndexTest, AStoppedBuildGoesOn) {
                [&] { build(model, "x", small(), {"docs"}, IndexWriter::Mode::kUpdate, hooks); });
   const size_t done = IndexReader(path("x")).files().size();
   EXPECT_GT(done, 0u);
-  EXPECT_LT(done, 3u);
+  EXPECT_LT(done, 4u);
   EXPECT_EQ(search(model, "x", "fox", 1).size(), 1u);
   expect_counts(build(model, "x"),
-                {3 - static_cast<int64_t>(done), 0, 0, 0, static_cast<int64_t>(done)});
+                {4 - static_cast<int64_t>(done), 0, 0, 0, static_cast<int64_t>(done)});
   build(model, "fresh");
   expect_same(search(model, "x", "the fox"), search(model, "fresh", "the fox"));
 }
@@ -372,9 +381,8 @@ TEST_F(IndexTest, OneWriterManyReaders) {
   expect_error(ErrorCode::kInvalidArgument, {"another process is writing"},
                [&] { IndexWriter second(path("x"), IndexWriter::Mode::kRebuild); });
   // Readers in the middle of each document.
-  for (int i = 0; i < 8; ++i) {
-    put("docs/n" + std::to_string(i) + ".txt",
-        "The old fox " + std::string(i + 1, '.') + " runs.\n");
+  for (int i = 0; i < 3; ++i) {
+    put("docs/n" + std::to_string(i) + ".txt", std::string(i + 1, '.') + long_text(400));
   }
   TextModel other = load();
   size_t fewest = 1000;
@@ -390,6 +398,33 @@ TEST_F(IndexTest, OneWriterManyReaders) {
   input.documents = io::list_documents(input.arguments).names;
   writer.update(model, model_directory(), small(), input, hooks);
   EXPECT_LT(fewest, most);
+}
+
+TEST_F(IndexTest, FilesThatAreReadTogetherHaveTheVectorsOfEachAlone) {
+  for (const Context context : {Context::kPassage, Context::kDocument, Context::kBoth}) {
+    TextModel model = load();
+    IndexChoices choices = small();
+    choices.context = context;
+    choices.vectors = io::VectorKind::kF32;
+    const std::string name = std::string(context_name(context));
+    std::filesystem::remove_all(path("docs"));
+    for (int i = 0; i < 9; ++i) {  // each build reads one file
+      put("docs/n" + std::to_string(i) + ".txt",
+          "Rain" + std::string(i, '.') + "\n\n" + long_text(i * i * 4));
+      expect_counts(build(model, name + "-one", choices), {1, 0, 0, 0, i});
+    }
+    expect_counts(build(model, name, choices), {9, 0, 0, 0, 0});
+    const IndexReader one(path(name + "-one"));
+    const IndexReader together(path(name));
+    ASSERT_EQ(one.vectors().rows(), together.vectors().rows());
+    ASSERT_GT(one.vectors().rows(), 100);
+    const auto bytes = static_cast<size_t>(one.vectors().layout().row_bytes());
+    for (int64_t row = 0; row < one.vectors().rows(); ++row) {
+      EXPECT_EQ(std::memcmp(one.vectors().data(row), together.vectors().data(row), bytes), 0)
+          << row;
+    }
+    EXPECT_EQ(one.collection().passage(7).text, together.collection().passage(7).text);
+  }
 }
 
 TEST_F(IndexTest, ShardsJoinToTheWhole) {

@@ -42,6 +42,13 @@ std::vector<int64_t> ids_of(const TextModel& model, std::string_view text) {
   return tokens_of(model, text).tokens.ids;
 }
 
+// With the vectors of sentences.
+void passages_of(TextModel& model, const PreparedDocument& document, Reading reading,
+                 const PassageVisitor& visit) {
+  const PreparedDocument* documents[] = {&document};
+  passage_vectors(model, documents, {reading, true}, {}, visit);
+}
+
 // States of prefix + ids + suffix.
 std::vector<float> states_of(TextModel& model, std::span<const int64_t> ids) {
   EncoderInput input;
@@ -142,7 +149,7 @@ TEST_F(Vectors, PassagesInTheirDocumentPoolTheirOwnStates) {
     ASSERT_EQ(document.segmentation.passages.size(), 3u);
     const auto states = states_of(model, document.text.tokens.ids);
     int64_t next = 0;
-    passage_vectors(model, document, Reading::kInDocument, {}, [&](const PassageVectors& got) {
+    passages_of(model, document, Reading::kInDocument, [&](const PassageVectors& got) {
       ASSERT_EQ(got.passage, next++);
       EXPECT_EQ(got.windows, 1);
       const Passage& p = document.segmentation.passages[static_cast<size_t>(got.passage)];
@@ -166,15 +173,19 @@ TEST_F(Vectors, PassagesAcrossWindowsPoolBothParts) {
   const PreparedDocument document = prepare(model, story(30), passage_options(model, 30));
   const auto& ids = document.text.tokens.ids;
   std::vector<float> kept;
-  const int64_t windows = read_windows(model, document.text, {}, [&](const WindowStates& states) {
-    ASSERT_EQ(states.window.keep_begin * static_cast<int64_t>(kHidden),
-              static_cast<int64_t>(kept.size()));
-    kept.insert(kept.end(), states.kept.begin(), states.kept.end());
-  });
+  int64_t windows = 0;
+  const TokenizedText* texts[] = {&document.text};
+  read_windows(
+      model, texts, WantedStates::kAll, {}, [&](const Sequence& sequence, const StateRun& run) {
+        windows = sequence.count;
+        if (run.part != StateRun::Part::kOwn) return;
+        ASSERT_EQ(run.token * static_cast<int64_t>(kHidden), static_cast<int64_t>(kept.size()));
+        kept.insert(kept.end(), run.states.begin(), run.states.end());
+      });
   ASSERT_GT(windows, 3);
   ASSERT_EQ(kept.size(), ids.size() * kHidden);
   size_t seen = 0;
-  passage_vectors(model, document, Reading::kInDocument, {}, [&](const PassageVectors& got) {
+  passages_of(model, document, Reading::kInDocument, [&](const PassageVectors& got) {
     EXPECT_EQ(got.windows, windows);
     const Passage& p = document.segmentation.passages[static_cast<size_t>(got.passage)];
     expect_near(got.values, mean_rows(kept, static_cast<size_t>(p.token_begin),
@@ -189,7 +200,7 @@ TEST_F(Vectors, PassagesAloneAreTextsOfTheirOwnToTheBit) {
   const std::string text = story(40);
   const PreparedDocument document = prepare(model, text, passage_options(model, 32));
   ASSERT_GT(document.segmentation.passages.size(), 5u);
-  passage_vectors(model, document, Reading::kAlone, {}, [&](const PassageVectors& got) {
+  passages_of(model, document, Reading::kAlone, [&](const PassageVectors& got) {
     const ByteRange bytes = document.segmentation.passages[static_cast<size_t>(got.passage)].bytes;
     const auto tokens = tokens_of(
         model, std::string_view(text).substr(static_cast<size_t>(bytes.begin),
@@ -221,10 +232,10 @@ TEST_F(Vectors, APromptStandsBeforeEveryWindowAndPassage) {
     ASSERT_EQ(rows, 7u);
     expect_near(document_vector(model, text).values, mean_rows(whole, include ? 0 : 3, rows));
     const PreparedDocument document = prepare(model, "a fox runs", passage_options(model, 8));
-    passage_vectors(model, document, Reading::kAlone, {}, [&](const PassageVectors& got) {
+    passages_of(model, document, Reading::kAlone, [&](const PassageVectors& got) {
       expect_near(got.values, mean_rows(whole, include ? 0 : 3, rows));
     });
-    passage_vectors(model, document, Reading::kInDocument, {}, [&](const PassageVectors& got) {
+    passages_of(model, document, Reading::kInDocument, [&](const PassageVectors& got) {
       expect_near(got.values, mean_rows(whole, 3, 6));
     });
     EXPECT_EQ(tokenize(model, "a", TextRole::kQuery).prompt, (std::vector<int64_t>{28}));

@@ -1,6 +1,6 @@
 // Runs a program whose output is text, kept on a short lead: no shell, no terminal, an empty
 // standard input or one file, a time limit, an output limit, an end for all that it started.
-// Internal to this folder.
+// For this folder, and for the processes of the command's `bench`.
 #pragma once
 
 #include <chrono>
