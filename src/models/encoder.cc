@@ -201,16 +201,14 @@ void check_options(const EncodeOptions& options) {
 
 bool Encoder::streams(const EncoderInput& input) const {
   const EncoderConfig& config = impl_->config;
-  const auto any = [](const std::vector<uint8_t>& mask, uint8_t value) {
-    return std::find(mask.begin(), mask.end(), value) != mask.end();
-  };
   if (config.position_kind != PositionKind::kTable || config.attention_window.empty()) return false;
   for (int64_t layer = 0; layer < config.layers; ++layer) {
     if (config.window_of(layer) == 0) return false;
   }
+  const auto is_set = [](uint8_t value) { return value != 0; };
   return std::none_of(input.global_attention_mask.begin(), input.global_attention_mask.end(),
-                      [](uint8_t value) { return value != 0; }) &&
-         !any(input.attention_mask, 0);
+                      is_set) &&
+         std::all_of(input.attention_mask.begin(), input.attention_mask.end(), is_set);
 }
 
 // Each sequence by itself, a step of rows after the other.
@@ -307,8 +305,10 @@ EncoderOutput Encoder::encode(const EncoderInput& input, const EncodeOptions& op
     output.pooler_output = pool_first_token(impl_->weights.pooler, x, config.hidden_size,
                                             batch.first_rows, *impl_->pool);
   }
-  // The pooler's rows, and what a final norm makes of zeros, are not the caller's.
-  if (!wanted.empty()) clear_others(wanted, batch.rows, config.hidden_size, x);
+  // The pooler's rows, and what a final norm makes of zeros, are not the caller's; the rest is
+  // zero.
+  const bool more = computed.size() > wanted.size() || !impl_->weights.final_norm.empty();
+  if (!wanted.empty() && more) clear_others(wanted, batch.rows, config.hidden_size, x);
   if (options.receive) {
     options.receive(0, output.last_hidden_state);
     output.last_hidden_state = {};

@@ -14,16 +14,12 @@ namespace {
 
 constexpr uint64_t kAlwaysThere = 64 << 20;
 
-// Of GlobalAttention: partial sums, with as many absorbed queries at most.
-constexpr uint64_t kGlobalSums = 32 << 20;
-
 uint64_t states(int64_t rows, int64_t hidden) {
   return static_cast<uint64_t>(rows * hidden) * sizeof(float);
 }
 
 uint64_t planes_need(const EncoderLayer& layer, const AttentionPlan& plan, int64_t head_dim) {
-  const size_t element = dtype_size(plane_type(layer.attention));
-  return 2 * Arena::bytes_for(plan.pattern.heads * plan.key_rows * head_dim, element);
+  return planes_bytes(plan.pattern.heads * plan.key_rows * head_dim, plane_type(layer.attention));
 }
 
 // Buffers of all threads for one layer.
@@ -34,21 +30,6 @@ uint64_t scratch_need(const EncoderLayer& layer, const AttentionPlan& plan, int6
   }
   return static_cast<uint64_t>(threads) *
          TileScratch::bytes_for(layer, plan, head_dim, make_row_tiles(plan, threads));
-}
-
-// What the plan's global rows attend to, and the sums on the way there.
-uint64_t global_need(const AttentionPlan& plan, int64_t head_dim) {
-  int64_t rows = 0;
-  int64_t blocks = 0;
-  for (const GlobalRows& global : plan.global_rows) {
-    rows += static_cast<int64_t>(global.rows.size());
-    blocks += static_cast<int64_t>(global.blocks.size());
-  }
-  if (rows == 0) return 0;
-  constexpr int64_t kQueries = 16;  // of a job
-  const int64_t hidden = plan.pattern.heads * head_dim;
-  const uint64_t sums = states((blocks + 1) * plan.pattern.heads * kQueries, hidden);
-  return states(rows, hidden) + std::min(sums, 2 * kGlobalSums);
 }
 
 }  // namespace
@@ -79,7 +60,7 @@ uint64_t encode_need(const EncodeNeed& batch) {
     last = &plan;
     planes = std::max(planes, planes_need(batch.layers[l], plan, batch.head_dim));
     scratch = std::max(scratch, scratch_need(batch.layers[l], plan, batch.head_dim, batch.threads));
-    global = std::max(global, global_need(plan, batch.head_dim));
+    global = std::max(global, GlobalAttention::bytes_for(plan, batch.head_dim, batch.threads));
   }
   const uint64_t copies = batch.hidden_states ? batch.layers.size() + 2 : 1;
   const int64_t hidden = last->pattern.heads * batch.head_dim;

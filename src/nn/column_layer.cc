@@ -216,8 +216,8 @@ void ColumnLayer::finish(const EncoderLayer& layer, int64_t rows, const float* a
   }
   by_columns(hidden, [&](RowRange range, kernels::Columns columns, float* sums) {
     const int64_t at = range.begin * hidden;
-    attention_output_columns(attention, range.size(), context_.rows(range.begin, attended + at),
-                             columns, x + at, half_rows_ + at, sums);
+    add_linear_columns(attention.output, range.size(), context_.rows(range.begin, attended + at),
+                       columns, x + at, half_rows_ + at, sums);
   });
   const bool pre = feed_forward.placement == NormPlacement::kPre;
   const float* in = pre && !feed_forward.norm.empty() ? normed_ : half_rows_;
@@ -255,9 +255,9 @@ void ColumnLayer::finish(const EncoderLayer& layer, int64_t rows, const float* a
   }
   by_columns(hidden, [&](RowRange range, kernels::Columns columns, float* sums) {
     const int64_t at = range.begin * hidden;
-    feed_forward_outer_columns(feed_forward, range.size(),
-                               inner_.rows(range.begin, inner_rows_ + range.begin * intermediate),
-                               columns, half_rows_ + at, y + at, sums);
+    add_linear_columns(feed_forward.outer, range.size(),
+                       inner_.rows(range.begin, inner_rows_ + range.begin * intermediate), columns,
+                       half_rows_ + at, y + at, sums);
   });
   if (!pre) {
     by_rows([&](int64_t first, int64_t count) { normalize(feed_forward.norm, first, count, y); });

@@ -3,6 +3,7 @@
 
 #include "ops/attention_block.h"
 #include "ops/feed_forward_block.h"
+#include "ops/residual.h"
 
 namespace longformer {
 

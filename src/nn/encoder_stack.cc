@@ -1,8 +1,6 @@
 #include "nn/encoder_stack.h"
 
 #include <algorithm>
-#include <cstring>
-#include <optional>
 
 #include "base/thread_pool.h"
 #include "nn/last_layer.h"
@@ -32,7 +30,10 @@ class Stack {
   void prepare(const EncoderLayer& layer, const AttentionPlan& plan) {
     if (&plan == prepared_) return;  // layers with one window share a plan and its buffers
     if (prepared_ == nullptr || !same_key_rows(plan, *prepared_)) {
-      clear_planes(plan, plane_type(layer.attention));
+      // Rows that no token owns are read by rounded key spans and must be zeros, not what a batch
+      // before left there.
+      planes_ = zeroed_planes(workspace_.planes, plan.pattern.heads * plan.key_rows * head_dim_,
+                              plane_type(layer.attention));
     }
     prepared_ = &plan;
     by_columns_ = options_.way == LayerWay::kColumns ||
@@ -134,20 +135,6 @@ class Stack {
     workspace_.tiles.resize(static_cast<size_t>(pool_.threads()));
     for (TileScratch& scratch : workspace_.tiles) {
       scratch.resize(layer, plan, head_dim_, tiles, rows);
-    }
-  }
-
-  // Rows that no token owns are read by rounded key spans and must be zeros, not what a batch
-  // before left there.
-  void clear_planes(const AttentionPlan& plan, DType type) {
-    const int64_t plane = plan.pattern.heads * plan.key_rows * head_dim_;
-    const size_t element = dtype_size(type);
-    workspace_.planes.reset(2 * Arena::bytes_for(plane, element));
-    planes_.type = type;
-    for (void** plane_of : {&planes_.k, &planes_.v}) {
-      const int64_t bytes = plane * static_cast<int64_t>(element);
-      *plane_of = workspace_.planes.take<std::byte>(bytes);
-      std::memset(*plane_of, 0, static_cast<size_t>(bytes));
     }
   }
 

@@ -68,17 +68,10 @@ EncoderStream::EncoderStream(const std::vector<EncoderLayer>& layers,
     const int64_t length = std::min(layer.geometry.capacity, settings_.rows);
     layer.x.resize(static_cast<size_t>(length * hidden_));
     layer.plan = plan_of(l, length);
-    const DType type = plane_type(layers[l].attention);
-    const auto element = static_cast<int64_t>(dtype_size(type));
     // The last slice may be laid out in a few rows more than a full one: each residue class rounds.
     const int64_t rows = layer.plan->key_rows + kKeyAlign * settings_.dilations[l];
-    const int64_t plane = settings_.pattern.heads * rows * settings_.head_dim * element;
-    layer.arena.reset(2 * Arena::bytes_for(plane, 1));
-    layer.planes.type = type;
-    for (void** side : {&layer.planes.k, &layer.planes.v}) {
-      *side = layer.arena.take<std::byte>(plane);
-      std::memset(*side, 0, static_cast<size_t>(plane));
-    }
+    layer.planes = zeroed_planes(layer.arena, settings_.pattern.heads * rows * settings_.head_dim,
+                                 plane_type(layers[l].attention));
   }
 }
 

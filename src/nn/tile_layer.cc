@@ -109,8 +109,9 @@ void tile_finish(const EncoderLayer& layer, int64_t rows, const float* attended,
   const FeedForwardWeights& feed_forward = layer.feed_forward;
   const int64_t hidden = feed_forward.outer.weight.out_features();
   float* a = scratch.attended_rows;
-  attention_output(layer.attention, rows, scratch.context.convert(0, rows, attended), x, a,
-                   scratch.sums);
+  const AttentionWeights& attention = layer.attention;
+  add_linear(attention.output, attention.norm, attention.placement, rows,
+             scratch.context.convert(0, rows, attended), x, a, scratch.sums);
   for (int64_t first = 0; first < rows; first += kFeedForwardRows) {
     const int64_t count = std::min(kFeedForwardRows, rows - first);
     const float* from = a + first * hidden;
@@ -118,8 +119,8 @@ void tile_finish(const EncoderLayer& layer, int64_t rows, const float* attended,
     feed_forward_inner(feed_forward, count, scratch.attended.convert(0, count, in),
                        {0, feed_forward.intermediate()},
                        scratch.inner.buffer(0, scratch.inner_sums), scratch.inner_sums);
-    feed_forward_outer(feed_forward, count, scratch.inner.rows(0, scratch.inner_sums), from,
-                       y + first * hidden, scratch.sums);
+    add_linear(feed_forward.outer, feed_forward.norm, feed_forward.placement, count,
+               scratch.inner.rows(0, scratch.inner_sums), from, y + first * hidden, scratch.sums);
   }
 }
 

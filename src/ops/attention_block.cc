@@ -64,6 +64,21 @@ DType plane_type(const AttentionWeights& weights) {
   return low && kernels::supports(DType::kBF16) ? DType::kBF16 : DType::kF32;
 }
 
+size_t planes_bytes(int64_t elements, DType type) noexcept {
+  return 2 * Arena::bytes_for(elements, dtype_size(type));
+}
+
+KeyValuePlanes zeroed_planes(Arena& arena, int64_t elements, DType type) {
+  KeyValuePlanes planes{type};
+  const auto bytes = elements * static_cast<int64_t>(dtype_size(type));
+  arena.reset(planes_bytes(elements, type));
+  for (void** side : {&planes.k, &planes.v}) {
+    *side = arena.take<std::byte>(bytes);
+    std::memset(*side, 0, static_cast<size_t>(bytes));
+  }
+  return planes;
+}
+
 int64_t head_quantum(int64_t head_dim) {
   return kernels::kColumnQuantum / std::gcd(kernels::kColumnQuantum, head_dim);
 }
@@ -161,28 +176,6 @@ void replace_global_rows(const AttentionPlan& plan, int64_t hidden, RowRange row
       ++index;
     }
   }
-}
-
-void attention_output(const AttentionWeights& weights, int64_t rows, const kernels::Rows& attended,
-                      const float* x, float* a, float* sums) {
-  const int64_t hidden = weights.output.weight.out_features();
-  if (weights.placement == NormPlacement::kPre) {
-    return attention_output_columns(weights, rows, attended, {0, hidden}, x, a, sums);
-  }
-  const kernels::Products products = kernels::linear(attended, rows, weights.output.weight, sums);
-  kernels::bias_residual_layer_norm(rows, hidden, products, weights.output.bias.data(), x,
-                                    weights.norm.gamma.data(), weights.norm.beta.data(),
-                                    weights.norm.eps, a);
-}
-
-void attention_output_columns(const AttentionWeights& weights, int64_t rows,
-                              const kernels::Rows& attended, kernels::Columns columns,
-                              const float* x, float* a, float* sums) {
-  const int64_t hidden = weights.output.weight.out_features();
-  const kernels::Products products =
-      kernels::linear(attended, rows, weights.output.weight, sums, columns);
-  kernels::bias_residual(rows, columns.count, products, weights.output.bias.data() + columns.first,
-                         x + columns.first, hidden, a + columns.first);
 }
 
 }  // namespace longformer

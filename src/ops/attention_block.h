@@ -5,7 +5,7 @@
 // project_keys_values() of all rows comes before attend() of any; how ranges are cut changes speed,
 // never bits. Shapes: x and a [rows, hidden], hidden = heads · head_dim. Scaling by
 // 1/sqrt(head_dim) is applied to q after its bias (Longformer spec: the bias is scaled too); rotary
-// positions turn q and k as they are written into their planes.
+// positions turn q and k as they are written into their planes. add_linear() of residual.h ends it.
 #pragma once
 
 #include <cstdint>
@@ -50,6 +50,9 @@ struct KeyValuePlanes {
   void* k = nullptr;
   void* v = nullptr;
 };
+// Both of `elements` zeros, and nothing else, in the arena.
+KeyValuePlanes zeroed_planes(Arena& arena, int64_t elements, DType type);
+size_t planes_bytes(int64_t elements, DType type) noexcept;
 
 // Queries of all heads, [heads][plane_rows][head_dim]: those of one row tile, or (tile null) of the
 // whole batch.
@@ -100,13 +103,5 @@ void attend(const AttentionPlan& plan, int64_t head_dim, int32_t tile, int32_t h
 // [global rows of the batch, hidden], in the order of plan.global_rows; null: none are.
 void replace_global_rows(const AttentionPlan& plan, int64_t hidden, RowRange rows,
                          const float* global_context, float* attended);
-
-// a [rows, hidden] from what was attended (converted) and from x.
-void attention_output(const AttentionWeights& weights, int64_t rows, const kernels::Rows& attended,
-                      const float* x, float* a, float* sums);
-// Some columns of a before a post-norm layer normalises; dense rows of hidden.
-void attention_output_columns(const AttentionWeights& weights, int64_t rows,
-                              const kernels::Rows& attended, kernels::Columns columns,
-                              const float* x, float* a, float* sums);
 
 }  // namespace longformer

@@ -33,26 +33,4 @@ void feed_forward_inner(const FeedForwardWeights& weights, int64_t rows, const k
                             bias + intermediate, inner);
 }
 
-void feed_forward_outer(const FeedForwardWeights& weights, int64_t rows, const kernels::Rows& inner,
-                        const float* a, float* y, float* sums) {
-  const int64_t hidden = weights.outer.weight.out_features();
-  if (weights.placement == NormPlacement::kPre) {
-    return feed_forward_outer_columns(weights, rows, inner, {0, hidden}, a, y, sums);
-  }
-  const kernels::Products products = kernels::linear(inner, rows, weights.outer.weight, sums);
-  kernels::bias_residual_layer_norm(rows, hidden, products, weights.outer.bias.data(), a,
-                                    weights.norm.gamma.data(), weights.norm.beta.data(),
-                                    weights.norm.eps, y);
-}
-
-void feed_forward_outer_columns(const FeedForwardWeights& weights, int64_t rows,
-                                const kernels::Rows& inner, kernels::Columns columns,
-                                const float* a, float* y, float* sums) {
-  const int64_t hidden = weights.outer.weight.out_features();
-  const kernels::Products products =
-      kernels::linear(inner, rows, weights.outer.weight, sums, columns);
-  kernels::bias_residual(rows, columns.count, products, weights.outer.bias.data() + columns.first,
-                         a + columns.first, hidden, y + columns.first);
-}
-
 }  // namespace longformer

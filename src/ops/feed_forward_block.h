@@ -3,8 +3,8 @@
 //   pre-norm   y = a + f(LayerNorm(a))
 //   plain      f(h) = W2 · act(W1 · h + b1) + b2
 //   gated      f(h) = W2 · (act(u) * g) + b2, [u; g] = W1 · h + b1: W1 has twice the rows
-// for a few rows at a time, or in steps over ranges of columns. The [rows, intermediate] tensor
-// exists for those rows only.
+// for a few rows at a time, or in steps over ranges of columns; add_linear() of residual.h is W2.
+// The [rows, intermediate] tensor exists for those rows only.
 #pragma once
 
 #include <cstdint>
@@ -38,13 +38,5 @@ const float* feed_forward_input(const FeedForwardWeights& weights, int64_t rows,
 // must be a multiple of kColumnQuantum.
 void feed_forward_inner(const FeedForwardWeights& weights, int64_t rows, const kernels::Rows& input,
                         kernels::Columns columns, const kernels::RowsBuffer& inner, float* sums);
-
-// y [rows, hidden] from the intermediate rows and a; y may be a.
-void feed_forward_outer(const FeedForwardWeights& weights, int64_t rows, const kernels::Rows& inner,
-                        const float* a, float* y, float* sums);
-// Some columns of y before a post-norm layer normalises; dense rows of hidden.
-void feed_forward_outer_columns(const FeedForwardWeights& weights, int64_t rows,
-                                const kernels::Rows& inner, kernels::Columns columns,
-                                const float* a, float* y, float* sums);
 
 }  // namespace longformer

@@ -35,20 +35,17 @@ void copy_keys(const AttentionPlan& plan, const float* x, int64_t hidden, const 
 
 }  // namespace
 
-void GlobalAttention::resize(const AttentionPlan& plan, int64_t head_dim, int threads) {
+GlobalAttention::Sizes GlobalAttention::lay_out(const AttentionPlan& plan, int64_t head_dim) {
   heads_ = plan.pattern.heads;
   head_dim_ = head_dim;
   hidden_ = heads_ * head_dim;
   jobs_.clear();
   waves_.clear();
+  Sizes sizes;
   // Rows of partial sums that may exist at once; a row is one head of one query in one block.
   const int64_t most_rows = kPartialBytes / (hidden_ * int64_t{sizeof(float)});
-  int64_t context_rows = 0;
   int64_t partial_rows = 0;
   int64_t absorbed_rows = 0;
-  int64_t most_partial = 0;
-  int64_t most_absorbed = 0;
-  int64_t job_rows = 0;
   for (size_t entry = 0; entry < plan.global_rows.size(); ++entry) {
     const GlobalRows& global = plan.global_rows[entry];
     const int64_t blocks = static_cast<int64_t>(global.blocks.size());
@@ -65,28 +62,43 @@ void GlobalAttention::resize(const AttentionPlan& plan, int64_t head_dim, int th
         wave.units.push_back({static_cast<int32_t>(jobs_.size()), static_cast<int32_t>(block)});
       }
       jobs_.push_back(
-          {static_cast<int32_t>(entry), first, count, context_rows, absorbed_rows, partial_rows});
+          {static_cast<int32_t>(entry), first, count, sizes.context, absorbed_rows, partial_rows});
       ++wave.job_count;
-      context_rows += count;
+      sizes.context += count;
       absorbed_rows += rows;
       partial_rows += blocks * rows;
-      job_rows = std::max(job_rows, rows);
-      most_partial = std::max(most_partial, partial_rows);
-      most_absorbed = std::max(most_absorbed, absorbed_rows);
+      sizes.job = std::max(sizes.job, rows);
+      sizes.partial = std::max(sizes.partial, partial_rows);
+      sizes.absorbed = std::max(sizes.absorbed, absorbed_rows);
     }
   }
+  return sizes;
+}
+
+uint64_t GlobalAttention::bytes_for(const AttentionPlan& plan, int64_t head_dim, int threads) {
+  GlobalAttention global;
+  const Sizes sizes = global.lay_out(plan, head_dim);
+  if (global.empty()) return 0;
+  const int64_t of_a_thread = (sizes.job + global.hidden_) * kGlobalBlock;  // scores and keys
+  const int64_t floats =
+      (sizes.context + sizes.absorbed + sizes.partial) * global.hidden_ + threads * of_a_thread;
+  return static_cast<uint64_t>(floats) * sizeof(float);
+}
+
+void GlobalAttention::resize(const AttentionPlan& plan, int64_t head_dim, int threads) {
+  const Sizes sizes = lay_out(plan, head_dim);
   if (jobs_.empty()) return;
-  grow(context_, context_rows * hidden_);
-  grow(absorbed_, most_absorbed * hidden_);
-  grow(sums_, most_partial * hidden_);
-  grow(maxima_, most_partial);
-  grow(totals_, most_partial);
+  grow(context_, sizes.context * hidden_);
+  grow(absorbed_, sizes.absorbed * hidden_);
+  grow(sums_, sizes.partial * hidden_);
+  grow(maxima_, sizes.partial);
+  grow(totals_, sizes.partial);
   scratch_.resize(static_cast<size_t>(threads));
   for (Scratch& scratch : scratch_) {
-    grow(scratch.scores, job_rows * kGlobalBlock);
-    grow(scratch.corrections, job_rows);
-    scratch.begin.assign(static_cast<size_t>(job_rows), 0);
-    scratch.end.assign(static_cast<size_t>(job_rows), 0);
+    grow(scratch.scores, sizes.job * kGlobalBlock);
+    grow(scratch.corrections, sizes.job);
+    scratch.begin.assign(static_cast<size_t>(sizes.job), 0);
+    scratch.end.assign(static_cast<size_t>(sizes.job), 0);
   }
 }
 

@@ -22,6 +22,8 @@ class GlobalAttention {
  public:
   // Plans the work of one plan; buffers are kept from layer to layer.
   void resize(const AttentionPlan& plan, int64_t head_dim, int threads);
+  // About the bytes that resize() and run() take.
+  static uint64_t bytes_for(const AttentionPlan& plan, int64_t head_dim, int threads);
   bool empty() const noexcept { return jobs_.empty(); }
 
   // Computes what the global rows attend to: context() is [global rows of the batch, hidden] in the
@@ -53,6 +55,15 @@ class GlobalAttention {
     std::vector<Unit> units;
   };
 
+  // Rows of the buffers.
+  struct Sizes {
+    int64_t context = 0;
+    int64_t absorbed = 0;
+    int64_t partial = 0;
+    int64_t job = 0;  // the largest job's
+  };
+
+  Sizes lay_out(const AttentionPlan& plan, int64_t head_dim);
   void absorb_queries(const AttentionPlan& plan, const AttentionWeights& weights, const float* x,
                       const Job& job, int64_t head);
   void block_partial(const AttentionPlan& plan, const float* x, const Job& job, int32_t block,

@@ -129,6 +129,16 @@ std::vector<float> run(const std::vector<EncoderLayer>& layers, const AttentionP
   return x;
 }
 
+// x [rows, cols] with zeros in all rows but those wanted.
+std::vector<float> zeros_but(const std::vector<int64_t>& wanted, int64_t cols,
+                             std::vector<float> x) {
+  for (int64_t row = 0; row < static_cast<int64_t>(x.size()) / cols; ++row) {
+    if (std::binary_search(wanted.begin(), wanted.end(), row)) continue;
+    std::fill_n(x.begin() + row * cols, cols, 0.0f);
+  }
+  return x;
+}
+
 TEST(LayerWays, TilesAndColumnsGiveTheSameBits) {
   ThreadPool pool(1);
   for (uint32_t seed = 0; seed < 24; ++seed) {
@@ -176,12 +186,8 @@ TEST(LayerWays, WantedRowsAreThoseOfAllRowsAndOthersZero) {
       }
     }
     if (wanted.empty()) wanted.push_back(plan.rows - 1);
-    std::vector<float> expected =
-        run(layers, plan, shape.head_dim, x, 2, {.way = LayerWay::kTiles});
-    for (int64_t row = 0; row < plan.rows; ++row) {
-      if (std::binary_search(wanted.begin(), wanted.end(), row)) continue;
-      std::fill_n(expected.begin() + row * shape.hidden(), shape.hidden(), 0.0f);
-    }
+    const std::vector<float> expected = zeros_but(
+        wanted, shape.hidden(), run(layers, plan, shape.head_dim, x, 2, {.way = LayerWay::kTiles}));
     for (const LayerWay way : {LayerWay::kTiles, LayerWay::kColumns}) {
       for (const int threads : {1, 3}) {
         EXPECT_EQ(run(layers, plan, shape.head_dim, x, threads, {.way = way, .wanted = wanted}),
@@ -216,12 +222,8 @@ TEST(LayerWays, WantedRowsOfManyShortTexts) {
     for (size_t s = 0; s < pattern.lengths.size(); ++s) {
       wanted.push_back(last ? plan.sequence_begin[s + 1] - 1 : plan.sequence_begin[s]);
     }
-    std::vector<float> expected =
-        run(layers, plan, shape.head_dim, x, 1, {.way = LayerWay::kTiles});
-    for (int64_t row = 0; row < plan.rows; ++row) {
-      if (std::binary_search(wanted.begin(), wanted.end(), row)) continue;
-      std::fill_n(expected.begin() + row * shape.hidden(), shape.hidden(), 0.0f);
-    }
+    const std::vector<float> expected = zeros_but(
+        wanted, shape.hidden(), run(layers, plan, shape.head_dim, x, 1, {.way = LayerWay::kTiles}));
     EXPECT_EQ(run(layers, plan, shape.head_dim, x, 1, {.way = LayerWay::kTiles, .wanted = wanted}),
               expected);
     if (HasFailure()) return;

@@ -8,6 +8,7 @@
 #include "base/thread_pool.h"
 #include "ops/embedding.h"
 #include "ops/feed_forward_block.h"
+#include "ops/residual.h"
 
 namespace longformer {
 namespace {
@@ -142,8 +143,8 @@ TEST(FeedForwardBlock, MatchesItsFormula) {
     const auto run = [&](const float* in, float* out) {
       feed_forward_inner(weights, rows, {DType::kF32, in, nullptr, nullptr}, {0, inner},
                          {DType::kF32, middle.data(), inner, nullptr, nullptr}, middle.data());
-      feed_forward_outer(weights, rows, {DType::kF32, middle.data(), nullptr, nullptr}, in, out,
-                         outer.data());
+      add_linear(weights.outer, weights.norm, weights.placement, rows,
+                 {DType::kF32, middle.data(), nullptr, nullptr}, in, out, outer.data());
     };
     run(a.data(), y.data());
     run(in_place.data(), in_place.data());
