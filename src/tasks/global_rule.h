@@ -1,0 +1,39 @@
+// Which tokens of a sequence are global, where a user says otherwise than the task does.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "longformer/task_model.h"
+#include "text/tokenizer.h"
+
+namespace longformer::tasks {
+
+// none | first | question (in front of the first separator) | POSITIONS ("0,7,12-20", positions of
+// the sequence from 0, special tokens counted; those behind its end are ignored) | token:ID
+// | regex:PATTERN (tokens that overlap a match in a text). Several, joined by a comma where all
+// are numbers, else by "+": "first+regex:\bSection\b".
+class GlobalRule {
+ public:
+  // Throws kInvalidArgument saying what is allowed; kUnsupported for a family without global
+  // attention, unless the rule is "none".
+  static GlobalRule parse(const std::string& text, const TaskInfo& info);
+
+  // One a token. `texts`: what the offsets of sequence 0 and 1 point into; may be empty strings,
+  // then regex: throws kInvalidArgument ("needs a text").
+  std::vector<uint8_t> apply(const TaskInfo& info, const text::Encoding& tokens,
+                             std::string_view first, std::string_view second) const;
+  // Of ids without text.
+  std::vector<uint8_t> apply(const TaskInfo& info, std::span<const int64_t> ids) const;
+  bool needs_text() const noexcept;
+
+ private:
+  struct Part;
+  std::vector<std::shared_ptr<const Part>> parts_;
+};
+
+}  // namespace longformer::tasks
