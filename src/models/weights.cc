@@ -258,7 +258,7 @@ EncoderWeights load_weights(const io::Checkpoint& checkpoint, const EncoderConfi
   const std::string pooler = config.names->pooler;
   weights.has_pooler = reader.has(pooler + ".weight") && reader.has(pooler + ".bias");
   if (weights.has_pooler)
-    pool.run(1, [&](int64_t, int) { weights.pooler = reader.linear(pooler); });
+    pool.run(1, [&](int64_t, int) { weights.pooler.dense = reader.linear(pooler); });
   return weights;
 }
 
