@@ -43,8 +43,8 @@ std::vector<std::string> absent_tensors(const HeadConfig& head, const EncoderCon
               "the checkpoint has no head for " + std::string(task_name(head.info.task)) + " (" +
                   head.info.model_class + "): " + names +
                   (absent.size() == 1 ? " is missing" : " are missing") +
-                  "; take a checkpoint that was trained for it (a new, random head needs "
-                  "allow_new_head)",
+                  "; take a checkpoint that was trained for it (--allow-new-head fills what is missing "
+                  "with random numbers)",
               place);
 }
 
