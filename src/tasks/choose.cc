@@ -49,8 +49,8 @@ void choose(TaskTextModel& model, std::span<const std::vector<CutText>> question
                   result.global_tokens += global_tokens;
                   if (index + 1 < owners.size() && owners[index + 1] == owners[index]) return;
                   result.scores = softmax(logits);
-                  result.best = static_cast<size_t>(
-                      std::max_element(logits.begin(), logits.end()) - logits.begin());
+                  result.best = static_cast<size_t>(std::max_element(logits.begin(), logits.end()) -
+                                                    logits.begin());
                   visit(owners[index], result);
                   result = {};
                   logits.clear();

@@ -17,8 +17,8 @@ std::vector<double> scores_of(std::span<const float> logits, ScoreFunction funct
 
 // Tokens of the first text in a window; a text without any still counts.
 double weight_of(const text::Encoding& window) {
-  return static_cast<double>(std::max<std::ptrdiff_t>(
-      1, std::count(window.sequence.begin(), window.sequence.end(), 0)));
+  return static_cast<double>(
+      std::max<std::ptrdiff_t>(1, std::count(window.sequence.begin(), window.sequence.end(), 0)));
 }
 
 }  // namespace
@@ -31,8 +31,7 @@ ScoreFunction default_function(const TaskInfo& info) {
 
 std::vector<double> softmax(std::span<const float> logits) {
   std::vector<double> scores(logits.begin(), logits.end());
-  const double largest =
-      scores.empty() ? 0.0 : *std::max_element(scores.begin(), scores.end());
+  const double largest = scores.empty() ? 0.0 : *std::max_element(scores.begin(), scores.end());
   double sum = 0;
   for (double& score : scores) {
     score = std::exp(score - largest);

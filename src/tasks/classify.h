@@ -36,7 +36,6 @@ struct LabelScore {
   double score = 0;
 };
 // The best `count` (0: all) of the labels that reach `threshold`, best first, equal ones in order.
-std::vector<LabelScore> best_labels(std::span<const double> scores, size_t count,
-                                    double threshold);
+std::vector<LabelScore> best_labels(std::span<const double> scores, size_t count, double threshold);
 
 }  // namespace longformer::tasks

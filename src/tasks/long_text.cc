@@ -18,8 +18,8 @@ int64_t count_tokens(const text::Encoding& tokens, int8_t sequence) {
 CutText cut_text(const TaskTextModel& model, std::string first, std::optional<std::string> second,
                  LongText long_text, text::Truncation cut) {
   CutText result;
-  text::Encoding whole = second ? model.tokenizer.encode_pair(first, *second)
-                                : model.tokenizer.encode(first);
+  text::Encoding whole =
+      second ? model.tokenizer.encode_pair(first, *second) : model.tokenizer.encode(first);
   const int64_t capacity = model.max_tokens();
   const auto total = static_cast<int64_t>(whole.size());
   const int64_t first_tokens = count_tokens(whole, 0);
@@ -29,9 +29,9 @@ CutText cut_text(const TaskTextModel& model, std::string first, std::optional<st
   if (total <= capacity) {
     result.windows.push_back(std::move(whole));
   } else if (long_text == LongText::kRefuse) {
-    throw Error(ErrorCode::kInvalidArgument,
-                std::to_string(total) + " tokens, and the model reads at most " +
-                    std::to_string(capacity) + " at once");
+    throw Error(ErrorCode::kInvalidArgument, std::to_string(total) +
+                                                 " tokens, and the model reads at most " +
+                                                 std::to_string(capacity) + " at once");
   } else {
     text::TruncationSettings settings;
     settings.max_length = capacity;
