@@ -280,6 +280,9 @@ TEST_F(TextTasks, MasksOfLongTextsStandInTheMiddle) {
   EXPECT_LT(answered(many).size(), 12u);
   test::expect_error(ErrorCode::kInvalidArgument, {"has no mask token; write [MASK]"},
                      [&] { cut_masks(model, "the fox", mask); });
+  for (size_t i = 100; i <= kMaxMasks; ++i) many += "[MASK] ";
+  test::expect_error(ErrorCode::kInvalidArgument, {"has 1001 mask tokens; at most 1000"},
+                     [&] { cut_masks(model, many, mask); });
 }
 
 TEST_F(TextTasks, ChoicesArePairs) {
