@@ -133,8 +133,8 @@ void read_labels(const io::Config& config, TaskInfo& info) {
     info.labels.push_back("LABEL_" + std::to_string(label));
   }
   for (const auto& [key, name] : names) {
-    const bool number = !key.empty() && key.size() <= 7 &&
-                        key.find_first_not_of("0123456789") == std::string::npos;
+    const bool number =
+        !key.empty() && key.size() <= 7 && key.find_first_not_of("0123456789") == std::string::npos;
     if (!number || std::stoll(key) >= info.outputs) {
       throw Error(ErrorCode::kInvalidFile,
                   "id2label names " + std::to_string(info.outputs) +
@@ -239,6 +239,14 @@ std::string head_classes(const EncoderConfig& encoder) {
   return names;
 }
 
+TaskInfo bare_info(const io::Config& config, const EncoderConfig& encoder) {
+  TaskInfo info;
+  info.model_class = encoder.model_class;
+  info.global_attention = encoder.global_attention;
+  info.sep_token_id = read_separator(config, encoder);
+  return info;
+}
+
 std::optional<HeadConfig> stated_head(const io::Config& config, const EncoderConfig& encoder) {
   const Stated stated = stated_task(config, encoder);
   if (!stated.task) return std::nullopt;
@@ -250,13 +258,11 @@ HeadConfig read_head_config(const io::Config& config, const EncoderConfig& encod
   if (!options.model_class.empty()) {
     const std::optional<Task> task = task_of_class(options.model_class);
     const bool known =
-        task && options.model_class ==
-                    class_prefix(encoder) + std::string(ending_of(*task).ending);
+        task && options.model_class == class_prefix(encoder) + std::string(ending_of(*task).ending);
     if (!known || (options.task && *options.task != *task)) {
-      throw Error(ErrorCode::kUnsupported,
-                  "the class that is asked for is not computed for a " + encoder.model_type +
-                      " checkpoint; there are " + encoder.model_class + ", " +
-                      head_classes(encoder));
+      throw Error(ErrorCode::kUnsupported, "the class that is asked for is not computed for a " +
+                                               encoder.model_type + " checkpoint; there are " +
+                                               encoder.model_class + ", " + head_classes(encoder));
     }
     return make_head(config, encoder, *task);
   }
@@ -271,8 +277,8 @@ HeadConfig read_head_config(const io::Config& config, const EncoderConfig& encod
   // The same tensors mean another thing in another class: names alone do not tell.
   if (stated.task && *stated.task != *options.task && !options.allow_new_head) {
     throw Error(ErrorCode::kInvalidFile,
-                "the checkpoint has the head of " + make_head(config, encoder, *stated.task)
-                        .info.model_class +
+                "the checkpoint has the head of " +
+                    make_head(config, encoder, *stated.task).info.model_class +
                     " (architectures), not one for " + std::string(task_name(*options.task)) +
                     "; take a checkpoint that was trained for it",
                 config.place());

@@ -30,10 +30,10 @@ struct HeadConfig {
   std::string dense;
   std::string norm;
   std::string output;
-  std::string output_bias;     // whole name of the tensor
-  std::string tied_bias;       // under which it may stand as well; empty: none
-  bool tied = false;           // the output matrix is the word embedding
-  bool pooled = false;         // `dense` is the pooler of the bare model
+  std::string output_bias;  // whole name of the tensor
+  std::string tied_bias;    // under which it may stand as well; empty: none
+  bool tied = false;        // the output matrix is the word embedding
+  bool pooled = false;      // `dense` is the pooler of the bare model
   bool dense_bias = true;
   bool has_output_bias = true;
   kernels::Activation activation = kernels::Activation::kTanh;
@@ -51,6 +51,9 @@ HeadConfig read_head_config(const io::Config& config, const EncoderConfig& encod
 
 // The head that "architectures" names, none for a bare model or one that is not computed.
 std::optional<HeadConfig> stated_head(const io::Config& config, const EncoderConfig& encoder);
+
+// Of a bare model: only what rules for global tokens read.
+TaskInfo bare_info(const io::Config& config, const EncoderConfig& encoder);
 
 // The tensors of the head, all optional to the resolver. Those of the pooler are the encoder's.
 std::vector<io::ExpectedTensor> expected_head_tensors(const HeadConfig& head,

@@ -88,8 +88,7 @@ class HeadReader {
     if (!head_.norm.empty()) head.transform.norm = norm();
     const bool wide = head_.info.task == Task::kMaskedLm;
     const bool tied = head_.tied;
-    const std::string output =
-        tied ? std::string(encoder_.names->word_embeddings) : head_.output;
+    const std::string output = tied ? std::string(encoder_.names->word_embeddings) : head_.output;
     head.output = linear(output, head_.output_bias, head_.info.outputs,
                          wide ? precision_.outer : WeightTypes{});
     return head;
@@ -110,7 +109,8 @@ class HeadReader {
   }
 
   LayerNorm norm() const {
-    if (reader_.has(head_.norm + ".weight")) return reader_.norm(head_.norm, encoder_.layer_norm_eps);
+    if (reader_.has(head_.norm + ".weight"))
+      return reader_.norm(head_.norm, encoder_.layer_norm_eps);
     const auto hidden = static_cast<size_t>(encoder_.hidden_size);
     return {std::vector<float>(hidden, 1.0f), std::vector<float>(hidden), encoder_.layer_norm_eps};
   }
@@ -213,8 +213,8 @@ TaskModel TaskModel::load(const std::filesystem::path& directory, const TaskOpti
   const EncoderConfig encoder_config = read_encoder_config(config);
   HeadConfig head_config = read_head_config(config, encoder_config, options);
   Encoder encoder = Encoder::load(directory, options.load);
-  const Precision precision = choose_precision(encoder.info().compute, encoder_config.int8_weights,
-                                               processor_arithmetic());
+  const Precision precision =
+      choose_precision(encoder.info().compute, encoder_config.int8_weights, processor_arithmetic());
   LoadedHead head =
       load_head(directory, head_config, encoder_config, precision, options, *encoder.pool());
   head_config.info.new_tensors = std::move(head.new_tensors);
@@ -298,8 +298,8 @@ TaskOutput TaskModel::run(const EncoderInput& input, const TaskRunOptions& optio
   const HeadConfig& config = impl_->config;
   const bool by_token = config.rows == HeadRows::kTokens;
   if (!options.wanted.empty() && !by_token) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "wanted: " + config.info.model_class + " gives one row a sequence, not one a token");
+    throw Error(ErrorCode::kInvalidArgument, "wanted: " + config.info.model_class +
+                                                 " gives one row a sequence, not one a token");
   }
   EncoderInput batch = input;
   TaskOutput output;

@@ -36,8 +36,8 @@ void transform_states(const StateTransform& head, int64_t rows, int64_t hidden, 
     float* const from = x + task * kRows * hidden;
     if (head.dense.weight.out_features() != 0) {
       Scratch scratch(hidden, hidden, head.dense.weight.row_type());
-      const kernels::Products products = kernels::linear(
-          scratch.operand.convert(0, count, from), count, head.dense.weight, scratch.sums);
+      const kernels::Products products = kernels::linear(scratch.operand.convert(0, count, from),
+                                                         count, head.dense.weight, scratch.sums);
       kernels::bias_activation(count, hidden, head.activation, products, head.dense.bias.data(),
                                {DType::kF32, from, hidden, nullptr, nullptr});
     }
@@ -63,8 +63,8 @@ void run_head(const Head& head, int64_t rows, int64_t hidden, float* x, float* l
     const int64_t count = std::min(kRows, rows - row);
     const int64_t width = std::min(columns, outputs - column);
     Scratch scratch(hidden, width, head.output.weight.row_type());
-    kernels::linear(scratch.operand.convert(0, count, x + row * hidden), count,
-                    head.output.weight, scratch.sums, {column, width});
+    kernels::linear(scratch.operand.convert(0, count, x + row * hidden), count, head.output.weight,
+                    scratch.sums, {column, width});
     const float* const bias = head.output.bias.data() + column;
     for (int64_t r = 0; r < count; ++r) {
       const float* const sums = scratch.sums + r * width;

@@ -1,5 +1,6 @@
 // What stands on an encoder: logits = W_o norm(act(W_d x + b_d)) + b_o, dense and norm where there
-// are any. A row's bits depend on that row alone. Cost: 2 · rows · hidden · (hidden + outputs) FLOP.
+// are any. A row's bits depend on that row alone. Cost: 2 · rows · hidden · (hidden + outputs)
+// FLOP.
 #pragma once
 
 #include <cstdint>
