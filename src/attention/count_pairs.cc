@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "attention/align.h"
 #include "longformer/error.h"
 
 namespace longformer {
@@ -85,6 +86,24 @@ int64_t count_pairs(const AttentionPattern& pattern, int64_t sequence, int64_t h
       const int64_t end = right < members - 1 - k ? k + right + 1 : members;
       pairs += global_keys + before[static_cast<size_t>(end)] - before[static_cast<size_t>(begin)];
     }
+  }
+  return pairs;
+}
+
+int64_t computed_pairs(const AttentionPlan& plan, int64_t head, int64_t row_quantum) {
+  const int32_t group = plan.head_group[static_cast<size_t>(head)];
+  int64_t pairs = 0;
+  for (const QueryTile& tile : plan.tiles) {
+    if (tile.group != group) continue;
+    const auto globals = static_cast<int64_t>(plan.groups[static_cast<size_t>(group)]
+                                                  .global_key_rows[tile.sequence].size());
+    // Whole strips are multiples of kGatherAlign already.
+    int64_t keys = round_up(globals, kGatherAlign);
+    for (int32_t r = tile.first_range; r < tile.first_range + tile.range_count; ++r) {
+      const KeyRange& range = plan.ranges[static_cast<size_t>(r)];
+      keys += range.end - range.begin;
+    }
+    pairs += round_up(round_up(tile.rows, kRowAlign), row_quantum) * keys;
   }
   return pairs;
 }

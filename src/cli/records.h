@@ -23,6 +23,7 @@ enum class FieldType {
   kNumbers,
   kRanges,  // [[begin, end], …]
   kObject,
+  kObjects,
 };
 
 struct Field {
