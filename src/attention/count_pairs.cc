@@ -95,8 +95,8 @@ int64_t computed_pairs(const AttentionPlan& plan, int64_t head, int64_t row_quan
   int64_t pairs = 0;
   for (const QueryTile& tile : plan.tiles) {
     if (tile.group != group) continue;
-    const auto globals = static_cast<int64_t>(plan.groups[static_cast<size_t>(group)]
-                                                  .global_key_rows[tile.sequence].size());
+    const auto globals = static_cast<int64_t>(
+        plan.groups[static_cast<size_t>(group)].global_key_rows[tile.sequence].size());
     // Whole strips are multiples of kGatherAlign already.
     int64_t keys = round_up(globals, kGatherAlign);
     for (int32_t r = tile.first_range; r < tile.first_range + tile.range_count; ++r) {

@@ -99,10 +99,10 @@ int run_inspect(const InspectOptions& options) {
   const auto estimate = [&](const LayerPlans& of_batch) {
     return estimate_memory({config, result.precision, of_batch, threads}, result.stored);
   };
-  result.memory =
-      options.batch == 1
-          ? estimate(plans)
-          : estimate({config, plain_pattern(config, options.batch, options.length, options.global)});
+  result.memory = options.batch == 1
+                      ? estimate(plans)
+                      : estimate({config, plain_pattern(config, options.batch, options.length,
+                                                        options.global)});
 
   result.model = path.string();
   result.model_class = head ? head->info.model_class : config.model_class;
@@ -123,8 +123,9 @@ int run_inspect(const InspectOptions& options) {
 
 void add_inspect(CLI::App& root, Commands& commands) {
   CLI::App* app = root.add_subcommand(
-      "inspect", "What a model costs at a length, before it is loaded: multiply-accumulates, "
-                 "parameters, receptive field, memory");
+      "inspect",
+      "What a model costs at a length, before it is loaded: multiply-accumulates, "
+      "parameters, receptive field, memory");
   auto options = std::make_shared<InspectOptions>();
   add_model_options(*app, options->model);
   app->get_option("--model")->description(

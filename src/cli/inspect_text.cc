@@ -87,8 +87,8 @@ std::string heading(const Inspection& in) {
   const Cost attention = self_attention_cost(in.modules, 0);
   const uint64_t count = attention.count(in.convention);
   std::string text = "self-attention of layer 0 at " + counted(in.length, "token") + ", as " +
-                     std::string(convention_name(in.convention)) + " counts: " +
-                     count_text(count, unit_of(in.convention)) + " and " +
+                     std::string(convention_name(in.convention)) +
+                     " counts: " + count_text(count, unit_of(in.convention)) + " and " +
                      parameters_text(attention.parameters) + " parameters\n";
   return text + "  to the unit: " + std::to_string(count) + " " + unit_of(in.convention) + ", " +
          std::to_string(attention.parameters) + " parameters\n";
@@ -96,11 +96,10 @@ std::string heading(const Inspection& in) {
 
 std::string module_table(const Inspection& in) {
   const Cost total = total_cost(in.modules);
-  std::string text = "\n" + in.model_class + ", one document of " + counted(in.length, "token") +
-                     (in.global_tokens > 0 ? ", " + std::to_string(in.global_tokens) + " global"
-                                           : std::string()) +
-                     "\n" + table_line("module", {"parameters", "ptflops", "torch", "exact",
-                                                  "executed"});
+  std::string text =
+      "\n" + in.model_class + ", one document of " + counted(in.length, "token") +
+      (in.global_tokens > 0 ? ", " + std::to_string(in.global_tokens) + " global" : std::string()) +
+      "\n" + table_line("module", {"parameters", "ptflops", "torch", "exact", "executed"});
   for (const NamedCost& row : by_name(in.modules)) {
     const std::string times = row.times > 1 ? " x" + std::to_string(row.times) : "";
     text += table_line(std::string(row.name) + times, cells_of(row.cost));

@@ -35,11 +35,11 @@ void add(const Cost& from, Cost& to) {
 
 // What a layer's attention multiplies; layers that share a plan share it.
 struct AttentionWork {
-  int64_t pairs = 0;          // of one head, that the pattern counts
-  int64_t computed = 0;       // of one head, in tiles
-  int64_t linear_rows = 0;    // of a product over all rows
-  int64_t global_rows = 0;    // of the few products of global tokens, one head's or one's over all
-  int64_t global_pairs = 0;   // rows of all heads times keys, each a product over all features
+  int64_t pairs = 0;         // of one head, that the pattern counts
+  int64_t computed = 0;      // of one head, in tiles
+  int64_t linear_rows = 0;   // of a product over all rows
+  int64_t global_rows = 0;   // of the few products of global tokens, one head's or one's over all
+  int64_t global_pairs = 0;  // rows of all heads times keys, each a product over all features
 };
 
 AttentionWork work_of(const AttentionPlan& plan, const ComplexityInput& input) {

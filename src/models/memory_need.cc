@@ -17,8 +17,8 @@ namespace {
 constexpr uint64_t kAlwaysThere = 64 << 20;
 // Measured, beyond the memory that is planned: code that runs for the first time, kernels that the
 // matrix library generates, the heads of files, the stacks of threads.
-constexpr uint64_t kLibraries = 6 << 20;
-constexpr uint64_t kLibrariesOfAThread = 1 << 20;
+constexpr uint64_t kLibraries = 4 << 20;
+constexpr uint64_t kLibrariesOfAThread = 512 << 10;
 constexpr uint64_t kMappedAtOnce = 2 << 20;  // pages of a file that one touch maps
 // Of one token: its id, position and type.
 constexpr uint64_t kTokenBytes = 3 * sizeof(int64_t);
@@ -104,8 +104,8 @@ uint64_t file_pages_need(const EncodeNeed& batch, DType stored) {
   const AttentionPattern& pattern = batch.plans.of(0).pattern;
   const DType tables = config.int8_weights ? DType::kBF16 : stored;
   const uint64_t row = static_cast<uint64_t>(config.hidden_size) * dtype_size(tables);
-  uint64_t bytes = mapped_of(static_cast<uint64_t>(config.vocab_size) * row,
-                             batch.plans.of(0).rows);
+  uint64_t bytes =
+      mapped_of(static_cast<uint64_t>(config.vocab_size) * row, batch.plans.of(0).rows);
   if (config.names->position_embeddings != nullptr) {
     const int64_t longest = *std::max_element(pattern.lengths.begin(), pattern.lengths.end());
     bytes += static_cast<uint64_t>(std::min(longest, config.position_rows)) * row;

@@ -32,8 +32,9 @@ TEST_F(Inspect, BeginsWithTheNumbersThatPeopleKnow) {
   const Outcome at512 = run("inspect --model bert.json --length 512");
   EXPECT_EQ(at512.code, 0) << at512.err;
   EXPECT_EQ(at512.err, "");
-  EXPECT_TRUE(at512.out.starts_with("self-attention of layer 0 at 512 tokens, as ptflops counts: "
-                                    "905.97 MMac and 1.77 M parameters\n"))
+  EXPECT_TRUE(
+      at512.out.starts_with("self-attention of layer 0 at 512 tokens, as ptflops counts: "
+                            "905.97 MMac and 1.77 M parameters\n"))
       << at512.out;
   EXPECT_NE(at512.out.find("905971968 Mac, 1771776 parameters"), std::string::npos) << at512.out;
   const Outcome longer =
@@ -96,8 +97,8 @@ TEST_F(Inspect, MemoryFollowsBatchThreadsAndArithmetic) {
   };
   const Json one = memory("--threads 1");
   EXPECT_EQ(one["peak"], one["weights"].get<int64_t>() + one["loading"].get<int64_t>() +
-                             one["activations"].get<int64_t>() +
-                             one["file_pages"].get<int64_t>() + one["libraries"].get<int64_t>());
+                             one["activations"].get<int64_t>() + one["file_pages"].get<int64_t>() +
+                             one["libraries"].get<int64_t>());
   EXPECT_GT(one["process"], one["peak"]);
   const Json two = memory("--threads 2 --batch 3");
   EXPECT_EQ(two["threads"], 2);
@@ -118,7 +119,8 @@ TEST_F(Inspect, TextFitsInto100Columns) {
     EXPECT_LE(end - begin, 100u) << result.out.substr(begin, end - begin);
     begin = end + 1;
   }
-  for (const char* part : {"query_global x12", "exact / executed", "layer    window", "file pages"}) {
+  for (const char* part :
+       {"query_global x12", "exact / executed", "layer    window", "file pages"}) {
     EXPECT_NE(result.out.find(part), std::string::npos) << part;
   }
 }
@@ -161,8 +163,7 @@ TEST_F(Inspect, PeakIsWithinATenthOfWhatIsMeasured) {
   write_inputs({integers("input_ids", {1, length}, ids)});
   for (const std::string& how : {"--compute f32 --threads 1", "--compute f32 --threads 2",
                                  "--compute bf16 --threads 1", "--compute int8 --threads 2"}) {
-    const Outcome measured =
-        run("forward --model sized --inputs in --outputs out --timing " + how);
+    const Outcome measured = run("forward --model sized --inputs in --outputs out --timing " + how);
     ASSERT_EQ(measured.code, 0) << measured.err;
     const Json timing = Json::parse(measured.err.substr(measured.err.find("{\"load_s")));
     const Json memory =

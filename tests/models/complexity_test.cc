@@ -1,5 +1,5 @@
-// Counts beside what others worked out: published numbers, the definition of a pattern pair by pair,
-// and the products that the kernels really run.
+// Counts beside what others worked out: published numbers, the definition of a pattern pair by
+// pair, and the products that the kernels really run.
 #include "models/complexity.h"
 
 #include <gtest/gtest.h>
@@ -108,9 +108,11 @@ const Shape kShapes[] = {
     {"longformer_globals", R"({"model_type": "longformer", "attention_window": [8, 64, 32])", 1500,
      37},
     {"dilated", R"({"model_type": "roberta", "attention_mode": "tvm",
-                    "attention_window": [5, 9, 40], "attention_dilation": [1, 3, 7])", 400, 2},
+                    "attention_window": [5, 9, 40], "attention_dilation": [1, 3, 7])",
+     400, 2},
     {"causal", R"({"model_type": "roberta", "attention_mode": "tvm", "autoregressive": true,
-                   "attention_window": [5, 9, 40], "attention_dilation": [1, 3, 1])", 333, 0},
+                   "attention_window": [5, 9, 40], "attention_dilation": [1, 3, 1])",
+     333, 0},
     {"bert", R"({"model_type": "bert")", 130, 0},
     {"modernbert", R"({"model_type": "modernbert", "local_attention": 20)", 190, 0}};
 
@@ -169,8 +171,8 @@ TEST_P(ComplexityOf, ExecutedIsWhatTheKernelsMultiply) {
     set_profiling(false);
     double flop = 0;
     for (const ProfileLine& line : take_profile()) {
-      const bool product = line.operation.starts_with("linear") ||
-                           line.operation.starts_with("matmul");
+      const bool product =
+          line.operation.starts_with("linear") || line.operation.starts_with("matmul");
       if (product) flop += line.flop;
     }
     const LayerPlans plans(model.config,
@@ -192,7 +194,7 @@ TEST_P(ComplexityOf, ParametersAreTheTensorsOfTheModel) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, ComplexityOf, testing::ValuesIn(kShapes),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 TEST(Complexity, RowsAreRoundedToTheQuantum) {
   const Model bert = read(kBertBase);
