@@ -19,7 +19,11 @@ constexpr uint64_t kAlwaysThere = 64 << 20;
 // matrix library generates, the heads of files, the stacks of threads.
 constexpr uint64_t kLibraries = 4 << 20;
 constexpr uint64_t kLibrariesOfAThread = 512 << 10;
-constexpr uint64_t kMappedAtOnce = 2 << 20;  // pages of a file that one touch maps
+// Bytes of a file that one touch maps: a large folio, or what the system maps around a page.
+// Measured on files that had just been written, about this share lies in large ones.
+constexpr double kLargeFolio = 2 << 20;
+constexpr double kAroundAPage = 64 << 10;
+constexpr double kInLargeFolios = 0.8;
 // Of one token: its id, position and type.
 constexpr uint64_t kTokenBytes = 3 * sizeof(int64_t);
 
@@ -92,11 +96,19 @@ bool converts(const EncoderConfig& config, const Precision& precision, DType sto
   return config.int8_weights || precision.linear.rounded != DType::kF32 || stored != DType::kF32;
 }
 
-// Of a table of that size, `touches` rows that lie anywhere in it map this much.
+// What `touches` anywhere in that many bytes map, `unit` bytes each.
+double mapped_in_units(double bytes, double touches, double unit) {
+  const double units = std::max(1.0, bytes / unit);
+  return bytes * (1.0 - std::pow(1.0 - 1.0 / units, touches));
+}
+
 uint64_t mapped_of(uint64_t bytes, int64_t touches) {
-  const double units = std::max(1.0, static_cast<double>(bytes) / kMappedAtOnce);
-  const double share = 1.0 - std::pow(1.0 - 1.0 / units, static_cast<double>(touches));
-  return static_cast<uint64_t>(share * static_cast<double>(bytes));
+  const auto part = [&](double share, double unit) {
+    return mapped_in_units(share * static_cast<double>(bytes), share * static_cast<double>(touches),
+                           unit);
+  };
+  return static_cast<uint64_t>(part(kInLargeFolios, kLargeFolio) +
+                               part(1.0 - kInLargeFolios, kAroundAPage));
 }
 
 uint64_t file_pages_need(const EncodeNeed& batch, DType stored) {
