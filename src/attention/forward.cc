@@ -18,8 +18,7 @@
 namespace longformer {
 namespace {
 
-constexpr int64_t kPackRows = 256;    // rows of one packing task
-constexpr int64_t kGatherAlign = 16;  // gathered columns fill whole vectors: tails are slow
+constexpr int64_t kPackRows = 256;  // rows of one packing task
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
 // What the second product multiplies: in f32 the strip itself, in bf16 its rounded copy.

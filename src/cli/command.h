@@ -52,6 +52,7 @@ std::filesystem::path default_model_directory();
 void notice(const std::string& message);
 
 void add_forward(CLI::App& root, Commands& commands);
+void add_inspect(CLI::App& root, Commands& commands);
 void add_info(CLI::App& root, Commands& commands);
 void add_search(CLI::App& root, Commands& commands);
 void add_index(CLI::App& root, Commands& commands);

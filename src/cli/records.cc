@@ -172,6 +172,35 @@ constexpr std::array kChoose = {
     kGlobalTokens,
 };
 
+constexpr std::array kInspect = {
+    Field{"model", FieldType::kString, "directory, or config.json, that was read"},
+    Field{"model_class", FieldType::kString, "the reference's class that is counted"},
+    Field{"layers", FieldType::kInteger, "of the model"},
+    Field{"hidden_size", FieldType::kInteger, "of the model"},
+    Field{"heads", FieldType::kInteger, "attention heads"},
+    Field{"max_tokens", FieldType::kInteger, "longest text that the model reads at once"},
+    Field{"overrides", FieldType::kStrings, "what options changed of the model"},
+    Field{"length", FieldType::kInteger, "tokens of a document"},
+    Field{"global_tokens", FieldType::kInteger, "of them, with global attention"},
+    Field{"parameters", FieldType::kInteger, "of the model class"},
+    Field{"convention", FieldType::kString,
+          "of the counts in self_attention.count and total.count"},
+    Field{"self_attention", FieldType::kObject,
+          "of layer 0: parameters, count, and one count a convention"},
+    Field{"total", FieldType::kObject, "of one document: the same"},
+    Field{"modules", FieldType::kObjects,
+          "layer (null outside layers), name, parameters, and one count a convention: ptflops, "
+          "exact and executed in multiply-accumulates, torch in FLOP"},
+    Field{"efficiency", FieldType::kNumber, "exact over executed, of the whole model"},
+    Field{"attention_efficiency", FieldType::kNumber, "the same of scores and context alone"},
+    Field{"receptive_field", FieldType::kObjects,
+          "one a layer: layer, window and dilation (null: full attention), left and right (tokens "
+          "that reach this far through all layers so far; null: everything), tokens of the text"},
+    Field{"memory", FieldType::kObject,
+          "batch, threads, compute, computed, stored; bytes: weights, loading, activations, "
+          "file_pages, libraries, peak (their sum, above the empty process), process (with it)"},
+};
+
 constexpr std::array kTables = {
     RecordTable{"search", "One passage, best first", kSearch},
     RecordTable{"index", "The summary of one run of index or index merge", kIndex},
@@ -182,6 +211,7 @@ constexpr std::array kTables = {
     RecordTable{"choose", "One question", kChoose},
     RecordTable{"convert", "One conversion", kConvert},
     RecordTable{"pull", "One download", kPull},
+    RecordTable{"inspect", "One model at one length", kInspect},
     RecordTable{"bench", "One implementation at one length", kBench},
 };
 

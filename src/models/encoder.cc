@@ -15,6 +15,7 @@
 #include "kernels/rowwise.h"
 #include "models/encoder_batch.h"
 #include "models/family.h"
+#include "models/layer_plans.h"
 #include "models/memory_need.h"
 #include "models/overrides.h"
 #include "models/weights.h"
@@ -99,25 +100,19 @@ class BatchContexts {
  public:
   BatchContexts(const EncoderConfig& config, const EncoderInput& input, const EncoderBatch& batch,
                 ThreadPool& pool)
-      : config_(config), batch_(batch), pool_(pool), pattern_(attention_pattern(config, input)) {
+      : config_(config),
+        batch_(batch),
+        pool_(pool),
+        plans_(config, attention_pattern(config, input)) {
     for (int64_t layer = 0; layer < config.layers; ++layer) {
-      contexts_.push_back({plan_of(layer), angles_of(layer)});
+      contexts_.push_back({&plans_.of(layer), angles_of(layer)});
     }
   }
 
+  const LayerPlans& plans() const { return plans_; }
   const std::vector<LayerContext>& contexts() const { return contexts_; }
 
  private:
-  const AttentionPlan* plan_of(int64_t layer) {
-    const std::pair key{config_.window_of(layer), config_.dilation_of(layer)};
-    std::unique_ptr<AttentionPlan>& plan = plans_[key];
-    if (plan == nullptr) {
-      set_layer(config_, layer, pattern_);
-      plan = std::make_unique<AttentionPlan>(compile(pattern_));
-    }
-    return plan.get();
-  }
-
   const RotaryAngles* angles_of(int64_t layer) {
     if (config_.position_kind != PositionKind::kRotary) return nullptr;
     const double theta = config_.rotary_theta[static_cast<size_t>(layer)];
@@ -132,8 +127,7 @@ class BatchContexts {
   const EncoderConfig& config_;
   const EncoderBatch& batch_;
   ThreadPool& pool_;
-  AttentionPattern pattern_;
-  std::map<std::pair<int64_t, int64_t>, std::unique_ptr<AttentionPlan>> plans_;
+  LayerPlans plans_;
   std::map<double, std::unique_ptr<RotaryAngles>> angles_;
   std::vector<LayerContext> contexts_;
 };
@@ -278,7 +272,7 @@ EncoderOutput Encoder::encode(const EncoderInput& input, const EncodeOptions& op
     return output;
   }
   const BatchContexts contexts(config, input, batch, *impl_->pool);
-  check_room(encode_need({impl_->weights.layers, contexts.contexts(), config.head_dim(),
+  check_room(encode_need({config, impl_->weights.precision, contexts.plans(),
                           impl_->pool->threads(), options.hidden_states}),
              impl_->workspace.planes.capacity(), std::to_string(batch.rows) + " tokens need",
              "give fewer at once, or read the text in windows (max_tokens)");
