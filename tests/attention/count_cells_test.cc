@@ -110,10 +110,9 @@ TEST(CountCells, SumTheDefinitionOnRandomBlocksAndGrids) {
 // Window 512, token 0 global: n·513 - 256·257 of the band, and on row and column 0 the n - 257
 // tokens that it does not reach.
 TEST(CountCells, TheFiguresOfTheWindowWithAGlobalToken) {
-  for (const auto& [length, local, all] :
-       {std::array<int64_t, 3>{1024, 458'494, 461'054},
-        {2048, 983'806, 988'414},
-        {4096, 2'034'430, 2'043'134}}) {
+  const std::array<std::array<int64_t, 2>, 3> known = {
+      {{1024, 461'054}, {2048, 988'414}, {4096, 2'043'134}}};
+  for (const auto& [length, all] : known) {
     AttentionPattern pattern;
     pattern.lengths = {length};
     pattern.window = Window{256, 256};

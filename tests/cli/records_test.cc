@@ -60,6 +60,7 @@ TEST_F(Records, AreThoseOfTheSchema) {
   expect_schema("bench", "--lengths 16 --window 4 --heads 1 --repeats 1 --json");
   expect_schema("bench", "--model model --lengths 16 --repeats 1 --json");
   expect_schema("convert", "bert long --to-long 128 --attention-window 32 --json");
+  expect_schema("pattern", "--length 64 --window 8 --json");
   expect_refused("schema nothing", "search");
 }
 
