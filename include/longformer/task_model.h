@@ -43,7 +43,8 @@ struct TaskInfo {
   Problem problem = Problem::kSingleLabel;
   std::optional<int64_t> sep_token_id;  // ends the question; as config.json says
   bool global_attention = false;        // the family has global tokens
-  // Tensors of the head that the checkpoint lacks and that are random (TaskOptions::allow_new_head).
+  // Tensors of the head that the checkpoint lacks and that are random
+  // (TaskOptions::allow_new_head).
   std::vector<std::string> new_tensors;
 };
 

@@ -19,8 +19,8 @@ struct BigBirdSettings {
   int64_t block_size = 64;  // at least 1
   int64_t random_blocks = 3;
   int64_t heads = 1;
-  uint32_t seed = 0;           // the layer's number
-  int64_t max_length = 4096;   // that the plan of the usual training lengths is drawn for
+  uint32_t seed = 0;          // the layer's number
+  int64_t max_length = 4096;  // that the plan of the usual training lengths is drawn for
   RandomBlocks random = RandomBlocks::kDrawn;
 };
 

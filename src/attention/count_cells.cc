@@ -30,21 +30,18 @@ class Runs {
   template <typename Visit>
   void each_within(const Interval& range, Visit visit) const {
     if (size_of(range) == 0) return;
-    for (auto run = first_ending_after(range.begin);
-         run != ranges_.end() && run->begin < range.end; ++run) {
+    for (auto run = first_ending_after(range.begin); run != ranges_.end() && run->begin < range.end;
+         ++run) {
       visit(overlap(*run, range));
     }
   }
 
  private:
   std::vector<Interval>::const_iterator first_ending_after(int64_t position) const {
-    return std::upper_bound(
-        ranges_.begin(), ranges_.end(), position,
-        [](int64_t value, const Interval& range) { return value < range.end; });
+    return std::upper_bound(ranges_.begin(), ranges_.end(), position,
+                            [](int64_t value, const Interval& range) { return value < range.end; });
   }
-  int64_t total() const {
-    return ranges_.empty() ? 0 : before_.back() + size_of(ranges_.back());
-  }
+  int64_t total() const { return ranges_.empty() ? 0 : before_.back() + size_of(ranges_.back()); }
   int64_t below(int64_t position) const {
     const auto run = first_ending_after(position);
     if (run == ranges_.end()) return total();
@@ -69,8 +66,8 @@ int64_t on_diagonals(const Interval& rows, const Interval& keys, int64_t from, i
                      int64_t count) {
   if (count <= 0) return 0;
   const auto ramp = [&](int64_t start) { return sum_of_ramp(from + start, step, count); };
-  return ramp(rows.end - keys.begin) - ramp(rows.begin - keys.begin) -
-         ramp(rows.end - keys.end) + ramp(rows.begin - keys.end);
+  return ramp(rows.end - keys.begin) - ramp(rows.begin - keys.begin) - ramp(rows.end - keys.end) +
+         ramp(rows.begin - keys.end);
 }
 
 Interval block_range(const Blocks& blocks, int64_t block, int64_t length) {
@@ -179,8 +176,7 @@ struct CellCounter::Impl {
   void add_window(const Interval& rows, Edges edges, Cells& cells) const {
     const int64_t step = dilation, steps = window.left + window.right + 1;
     positions.local_queries.each_within(rows, [&](const Interval& queries) {
-      const Interval near = {queries.begin - window.left * step,
-                             queries.end + window.right * step};
+      const Interval near = {queries.begin - window.left * step, queries.end + window.right * step};
       spread(near, edges, cells, [&](PairCounts& cell, const Interval& columns) {
         positions.local_keys.each_within(columns, [&](const Interval& keys) {
           cell.local += on_diagonals(queries, keys, -window.left * step, step, steps);

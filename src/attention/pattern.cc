@@ -106,8 +106,8 @@ void validate_grid(const AttentionPattern& pattern) {
   const Grid& grid = *pattern.grid;
   const auto check_side = [](const char* field, int64_t value) {
     if (value < 1 || value > kMaxSequence) {
-      refuse(std::string("grid.") + field + " is " + std::to_string(value) +
-             "; allowed are 1 to " + std::to_string(kMaxSequence));
+      refuse(std::string("grid.") + field + " is " + std::to_string(value) + "; allowed are 1 to " +
+             std::to_string(kMaxSequence));
     }
   };
   check_side("height", grid.height);
@@ -128,8 +128,9 @@ void validate_grid(const AttentionPattern& pattern) {
   const auto is_step = [](int64_t dilation) { return dilation != 1; };
   if (pattern.window || pattern.blocks ||
       std::any_of(pattern.dilation.begin(), pattern.dilation.end(), is_step)) {
-    refuse("grid stands together with a window, a dilation or blocks; what a token sees is its box "
-           "alone");
+    refuse(
+        "grid stands together with a window, a dilation or blocks; what a token sees is its box "
+        "alone");
   }
 }
 
@@ -380,9 +381,8 @@ std::string to_string(const AttentionPattern& pattern) {
 bool is_valid(const AttentionPattern& pattern, int64_t sequence, int64_t position) {
   if (pattern.valid.empty()) return true;
   const std::vector<Interval>& ranges = pattern.valid[static_cast<size_t>(sequence)];
-  return std::any_of(ranges.begin(), ranges.end(), [position](const Interval& range) {
-    return contains(range, position);
-  });
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [position](const Interval& range) { return contains(range, position); });
 }
 
 bool is_global(const AttentionPattern& pattern, int64_t sequence, int64_t position) {

@@ -76,12 +76,12 @@ enum class MaskedQuery {
 
 struct AttentionPattern {
   int64_t heads = 1;
-  std::vector<int64_t> lengths;   // tokens of each sequence of the ragged batch
-  std::optional<Grid> grid;       // none: sequences
+  std::vector<int64_t> lengths;  // tokens of each sequence of the ragged batch
+  std::optional<Grid> grid;      // none: sequences
   // None: with a grid the box, with blocks their lists and reach, else any number of steps: full
   // attention where dilation is 1.
   std::optional<Window> window;
-  std::vector<int64_t> dilation;  // per head, >= 1; empty: 1 for all
+  std::vector<int64_t> dilation;             // per head, >= 1; empty: 1 for all
   std::vector<std::vector<int64_t>> global;  // per sequence, increasing positions; empty: none
   bool global_projections = true;  // global rows use query, key and value projections of their own
   std::optional<Blocks> blocks;
@@ -129,9 +129,9 @@ inline int64_t dilation_of(const AttentionPattern& pattern, int64_t head) {
 }
 // The box, or the region of it, in which a token of a grid lies.
 struct Region {
-  Interval rows;         // of the map
-  Interval columns;      // of the map
-  int64_t padding = 0;   // its places that are outside the map
+  Interval rows;        // of the map
+  Interval columns;     // of the map
+  int64_t padding = 0;  // its places that are outside the map
 };
 Region region_of(const Grid& grid, int64_t token);
 

@@ -101,7 +101,8 @@ std::string mark_at(const Look& look, double x, double y) {
   const std::string mark = look.mark;
   const auto polygon = [&](const std::vector<std::pair<double, double>>& corners) {
     std::string points;
-    for (const auto& [dx, dy] : corners) points += svg_number(x + dx) + "," + svg_number(y + dy) + " ";
+    for (const auto& [dx, dy] : corners)
+      points += svg_number(x + dx) + "," + svg_number(y + dy) + " ";
     points.pop_back();
     return "<polygon points=\"" + points + "\" fill=\"" + look.color + "\"/>\n";
   };
@@ -122,8 +123,8 @@ std::string mark_at(const Look& look, double x, double y) {
                     {-4.5, -1.5},
                     {-1.5, -1.5}});
   }
-  return "<circle cx=\"" + svg_number(x) + "\" cy=\"" + svg_number(y) + "\" r=\"4\" fill=\"" + look.color +
-         "\"/>\n";
+  return "<circle cx=\"" + svg_number(x) + "\" cy=\"" + svg_number(y) + "\" r=\"4\" fill=\"" +
+         look.color + "\"/>\n";
 }
 
 std::vector<std::string> implementations_of(const std::vector<BenchRow>& rows) {
@@ -188,8 +189,8 @@ std::string legend(const std::vector<BenchRow>& rows) {
   for (const std::string& name : names) {
     const Look& look = look_of(name);
     svg += "<line x1=\"" + svg_number(x) + "\" y1=\"" + svg_number(kLegendTop - 4) + "\" x2=\"" +
-           svg_number(x + 28) + "\" y2=\"" + svg_number(kLegendTop - 4) + "\" stroke=\"" + look.color +
-           "\" stroke-width=\"2\"/>\n" + mark_at(look, x + 14, kLegendTop - 4) +
+           svg_number(x + 28) + "\" y2=\"" + svg_number(kLegendTop - 4) + "\" stroke=\"" +
+           look.color + "\" stroke-width=\"2\"/>\n" + mark_at(look, x + 14, kLegendTop - 4) +
            svg_text(x + 36, kLegendTop, "start", name);
     x += kEntry;
   }

@@ -46,7 +46,7 @@ struct PatternCommand {
 // What is drawn, and where it comes from.
 struct Subject {
   AttentionPattern pattern;
-  std::string place;            // "head 0 of 12"; empty where there is only one
+  std::string place;  // "head 0 of 12"; empty where there is only one
   std::optional<int64_t> layer;
 };
 
@@ -236,8 +236,8 @@ Subject model_pattern(const PatternCommand& command) {
   subject.pattern.masked_query = config.masked_query;
   set_layer(config, command.layer, subject.pattern);
   subject.layer = command.layer;
-  subject.place = "layer " + std::to_string(command.layer) + " of " +
-                  std::to_string(config.layers) + ", ";
+  subject.place =
+      "layer " + std::to_string(command.layer) + " of " + std::to_string(config.layers) + ", ";
   return subject;
 }
 
@@ -263,15 +263,13 @@ Subject subject_of(const PatternCommand& command) {
   set_globals_and_valid(command, subject.pattern);
   validate(subject.pattern);
   if (heads > 1) {
-    subject.place +=
-        "head " + std::to_string(command.head) + " of " + std::to_string(heads) + ", ";
+    subject.place += "head " + std::to_string(command.head) + " of " + std::to_string(heads) + ", ";
   }
   return subject;
 }
 
 int64_t scores_of_all_heads(const AttentionPattern& pattern) {
-  const bool alike =
-      pattern.dilation.empty() && (!pattern.blocks || pattern.blocks->extra.empty());
+  const bool alike = pattern.dilation.empty() && (!pattern.blocks || pattern.blocks->extra.empty());
   if (alike) return count_all(pattern, 0, 0).total() * pattern.heads;
   int64_t sum = 0;
   for (int64_t h = 0; h < pattern.heads; ++h) sum += count_all(pattern, 0, h).total();
@@ -321,13 +319,12 @@ Json record_of(const PatternCommand& command, const Subject& subject, const Patt
 
 void write_picture(const PatternCommand& command, const Subject& subject,
                    const PatternCounts& counts) {
-  const PlotText text = {short_counts(counts) + " (" + share_text(share_of(counts)) + ")",
-                         {subject.place + to_string(subject.pattern),
-                          grouped(counts.pairs.total()) + ": " +
-                              parts_line(subject.pattern, counts)}};
+  const PlotText text = {
+      short_counts(counts) + " (" + share_text(share_of(counts)) + ")",
+      {subject.place + to_string(subject.pattern),
+       grouped(counts.pairs.total()) + ": " + parts_line(subject.pattern, counts)}};
   if (command.output.ends_with(".svg")) {
-    io::write_file_atomic(command.output,
-                          pattern_svg(subject.pattern, command.head, counts, text));
+    io::write_file_atomic(command.output, pattern_svg(subject.pattern, command.head, counts, text));
     return;
   }
   const Pixels pixels = pattern_pixels(subject.pattern, command.head, counts, text);

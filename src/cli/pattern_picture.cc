@@ -152,8 +152,7 @@ std::vector<std::string> ascii_drawing(const AttentionPattern& pattern, int64_t 
     const bool labelled = r == 0 || r + 1 == picture.rows() || r == picture.rows() / 2;
     std::string line = std::string(margin, ' ');
     if (labelled) {
-      const std::string label =
-          r + 1 == picture.rows() ? last : grouped(picture.row_edges[r]);
+      const std::string label = r + 1 == picture.rows() ? last : grouped(picture.row_edges[r]);
       line.replace(margin - label.size(), label.size(), label);
       if (r == 0) line.replace(0, query.size(), query);
     }

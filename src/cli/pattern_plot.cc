@@ -15,11 +15,11 @@ namespace {
 
 // Layout, in units that are pixels of the SVG.
 constexpr int kSide = 512;  // of the drawing, at most
-constexpr int kLeft = 92, kRight = 40, kTitle = 28, kLine = 17, kAxis = 46, kBottom = 58;
+constexpr int kLeft = 92, kRight = 40, kTitle = 28, kLine = 17, kAxis = 54, kBottom = 58;
 constexpr int kWidth = kLeft + kSide + kRight;
-constexpr int64_t kSvgCells = 128, kPixelCells = 512;
-constexpr int kLevels = 12;             // of shade
-constexpr double kLightest = 0.22;      // so that one pair in a cell of millions still shows
+constexpr int64_t kSvgCells = 128, kPixelCells = 256;
+constexpr int kLevels = 12;         // of shade
+constexpr double kLightest = 0.22;  // so that one pair in a cell of millions still shows
 constexpr double kMaskedOpacity = 0.28;
 constexpr int kMaskedColor = 0x8c959f;
 
@@ -62,23 +62,29 @@ double opacity_of(double share) {
   return kLightest + (1 - kLightest) * level;
 }
 
+// A global token is one row and one column, often thinner than a cell: never pale.
+double opacity_of(const Cell& cell) {
+  constexpr double kLightestGlobal = 0.7;
+  const double opacity = opacity_of(cell.share);
+  return cell.kind == CellKind::kGlobal ? std::max(opacity, kLightestGlobal) : opacity;
+}
+
 // Equal neighbours of a row become one box.
 void add_cells(const AttentionPattern& pattern, const PatternPicture& picture, double left,
                double top, double cell, Figure& figure) {
   for (size_t r = 0; r < picture.rows(); ++r) {
     for (size_t c = 0; c < picture.columns();) {
       const Cell& first = picture.at(r, c);
-      const double opacity = opacity_of(first.share);
+      const double opacity = opacity_of(first);
       size_t end = c + 1;
       while (end < picture.columns() && picture.at(r, end).kind == first.kind &&
-             opacity_of(picture.at(r, end).share) == opacity) {
+             opacity_of(picture.at(r, end)) == opacity) {
         ++end;
       }
       if (first.kind != CellKind::kEmpty) {
-        figure.boxes.push_back({left + static_cast<double>(c) * cell,
-                                top + static_cast<double>(r) * cell,
-                                static_cast<double>(end - c) * cell, cell,
-                                color_of(pattern, first.kind), opacity});
+        figure.boxes.push_back(
+            {left + static_cast<double>(c) * cell, top + static_cast<double>(r) * cell,
+             static_cast<double>(end - c) * cell, cell, color_of(pattern, first.kind), opacity});
       }
       c = end;
     }
@@ -111,19 +117,17 @@ bool add_masked(const AttentionPattern& pattern, double left, double top, double
 }
 
 void add_axes(int64_t length, double left, double top, double side, Figure& figure) {
-  const double bottom = top + side, right = left + side;
-  figure.lines.insert(figure.lines.end(), {{left, top, right, top},
-                                           {left, bottom, right, bottom},
-                                           {left, top, left, bottom},
-                                           {right, top, right, bottom}});
+  // The frame stands around the cells, not on them.
+  const double x0 = left - 0.5, y0 = top - 0.5, x1 = left + side + 0.5, y1 = top + side + 0.5;
+  figure.lines.insert(figure.lines.end(),
+                      {{x0, y0, x1, y0}, {x0, y1, x1, y1}, {x0, y0, x0, y1}, {x1, y0, x1, y1}});
   constexpr int64_t kTicks = 4;
   int64_t previous = -1;
   for (int64_t t = 0; t <= kTicks; ++t) {
-    const int64_t position = t * (length - 1) / kTicks;
+    const int64_t position = std::min(t * length / kTicks, length - 1);
     if (position == previous) continue;
     previous = position;
-    const double at =
-        (static_cast<double>(position) + 0.5) / static_cast<double>(length) * side;
+    const double at = (static_cast<double>(position) + 0.5) / static_cast<double>(length) * side;
     figure.lines.push_back({left + at, top - 4, left + at, top});
     figure.lines.push_back({left - 4, top + at, left, top + at});
     figure.labels.push_back({left + at, top - 8, "middle", grouped(position)});
@@ -154,15 +158,32 @@ void add_legend(const std::vector<LegendEntry>& entries, double y, Figure& figur
   }
 }
 
+std::vector<std::string> wrapped(const std::string& text) {
+  constexpr size_t kMost = 84;  // letters that fit beside each other
+  std::vector<std::string> lines;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = text.size();
+    if (end - at > kMost) {
+      const size_t space = text.rfind(' ', at + kMost);
+      end = space == std::string::npos || space <= at ? at + kMost : space;
+    }
+    lines.push_back(text.substr(at, end - at));
+    at = end + (end < text.size() && text[end] == ' ' ? 1 : 0);
+  }
+  return lines;
+}
+
 Figure lay_out(const AttentionPattern& pattern, int64_t head, const PatternCounts& counts,
                const PlotText& text, int64_t most_cells) {
   Figure figure;
   const double middle = kWidth / 2.0;
   figure.labels.push_back({middle, kTitle, "middle", text.title, true});
   double y = kTitle;
-  for (const std::string& line : text.lines) {
-    y += kLine;
-    figure.labels.push_back({middle, y, "middle", line});
+  for (const std::string& paragraph : text.lines) {
+    for (const std::string& line : wrapped(paragraph)) {
+      y += kLine;
+      figure.labels.push_back({middle, y, "middle", line});
+    }
   }
   const PatternPicture picture = picture_of(pattern, head, most_cells, most_cells);
   const auto cells = static_cast<double>(picture.columns());

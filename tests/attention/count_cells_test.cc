@@ -74,13 +74,13 @@ void expect_cells_sum_the_definition(const AttentionPattern& pattern, Random& ra
         for (int64_t j = edges[c]; j < edges[c + 1]; ++j) {
           const int64_t times = count(pattern, sequence, head, i, j);
           expected += times;
-          of_globals += times > 0 && (is_global(pattern, sequence, i) ||
-                                      is_global(pattern, sequence, j));
+          of_globals +=
+              times > 0 && (is_global(pattern, sequence, i) || is_global(pattern, sequence, j));
         }
       }
-      ASSERT_EQ(cells[c].total(), expected) << testing::repro(seed, pattern) << " rows "
-                                            << rows.begin << "-" << rows.end << " keys "
-                                            << edges[c] << "-" << edges[c + 1];
+      ASSERT_EQ(cells[c].total(), expected)
+          << testing::repro(seed, pattern) << " rows " << rows.begin << "-" << rows.end << " keys "
+          << edges[c] << "-" << edges[c + 1];
       ASSERT_EQ(cells[c].global, of_globals) << testing::repro(seed, pattern);
     }
     int64_t padding = 0;

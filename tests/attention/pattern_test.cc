@@ -96,8 +96,16 @@ const BadCase kBadCases[] = {
        p.grid = Grid{2, 5, 1, 1, 0};
      },
      {"grid", "window"}},
-    {"grid_length", [](AttentionPattern& p) { p.grid = Grid{2, 5, 1, 1, 0}; }, {"lengths[1]", "4"}},
-    {"grid_side", [](AttentionPattern& p) { p.grid = Grid{2, 0, 1, 1, 0}; }, {"grid.width is 0"}},
+    {"grid_length",
+     [](AttentionPattern& p) {
+       p.grid = Grid{2, 5, 1, 1, 0};
+     },
+     {"lengths[1]", "4"}},
+    {"grid_side",
+     [](AttentionPattern& p) {
+       p.grid = Grid{2, 0, 1, 1, 0};
+     },
+     {"grid.width is 0"}},
     {"grid_huge",
      [](AttentionPattern& p) {
        p.grid = Grid{int64_t{1} << 40, 5, 1, 1, 0};
@@ -116,9 +124,7 @@ const BadCase kBadCases[] = {
      },
      {"blocks.reach is -1"}},
     {"blocks_and_window",
-     [](AttentionPattern& p) {
-       p.blocks = Blocks{.size = 4, .reach = 1, .extra = {}};
-     },
+     [](AttentionPattern& p) { p.blocks = Blocks{.size = 4, .reach = 1, .extra = {}}; },
      {"blocks.reach", "window"}},
     {"blocks_heads",
      [](AttentionPattern& p) {
@@ -185,9 +191,7 @@ TEST(PatternUnsupported, CompileNamesTheField) {
          p.grid = Grid{2, 5, 1, 1, 0};
        }},
       {"blocks",
-       [](AttentionPattern& p) {
-         p.blocks = Blocks{.size = 4, .reach = {}, .extra = {}};
-       }},
+       [](AttentionPattern& p) { p.blocks = Blocks{.size = 4, .reach = {}, .extra = {}}; }},
       {"memory.length = 5", [](AttentionPattern& p) { p.memory.length = 5; }},
       {"memory.cross_source", [](AttentionPattern& p) { p.memory.cross_source = true; }},
       {"bias = slopes", [](AttentionPattern& p) { p.bias = BiasKind::kSlopes; }},
@@ -277,8 +281,7 @@ TEST(PatternCount, ShiftedWindowsByTheRollOfThePaddedMap) {
       for (int64_t b = 0; b < wide; ++b) {
         const int64_t y = (a + shift) % high, x = (b + shift) % wide;
         places.push_back({y < grid.height && x < grid.width ? y * grid.width + x : -1,
-                          a / box * (wide / box) + b / box,
-                          3 * region(a, high) + region(b, wide)});
+                          a / box * (wide / box) + b / box, 3 * region(a, high) + region(b, wide)});
       }
     }
     for (const Place& query : places) {

@@ -80,10 +80,9 @@ TEST_F(Pattern, SmallPatternsAreDrawnPairByPair) {
 
 // Which characters stand where in a drawing of random blocks, from the lists themselves.
 TEST_F(Pattern, RandomBlocksAreWhereThePlanSays) {
-  const AttentionPattern pattern = bigbird_pattern(
-      {.length = 60, .block_size = 4, .random_blocks = 2, .heads = 2, .seed = 0});
-  const auto rows =
-      drawing_of("--length 60 --block-size 4 --random-blocks 2 --heads 2 --head 1");
+  const AttentionPattern pattern =
+      bigbird_pattern({.length = 60, .block_size = 4, .random_blocks = 2, .heads = 2, .seed = 0});
+  const auto rows = drawing_of("--length 60 --block-size 4 --random-blocks 2 --heads 2 --head 1");
   ASSERT_EQ(rows.size(), 60u);
   for (int64_t i = 0; i < 60; ++i) {
     ASSERT_EQ(rows[i].size(), 60u);
@@ -173,8 +172,7 @@ TEST_F(Pattern, Pictures) {
   const double local = share_of_color(png, 0x0b, 0x62, 0xa8);
   const double global = share_of_color(png, 0xe6, 0x9f, 0x00);
   const Json record = record_of("--length 64 --window 16 --global 0");
-  EXPECT_NEAR(local / global,
-              record["local"].get<double>() / record["global"].get<double>(), 0.2);
+  EXPECT_NEAR(local / global, record["local"].get<double>() / record["global"].get<double>(), 0.2);
   lines_of("--length 4096 --window 512 --global 0 --output p.svg");
   EXPECT_LT(fs::file_size(path("p.svg")), 60'000u);
 }
