@@ -32,7 +32,7 @@ struct PatternCommand {
   uint32_t seed = 0;
   std::string random_plan = "drawn";
   std::string grid, box;
-  int64_t shift = 0;
+  std::optional<int64_t> shift;  // given: the boxes are Swin's
   std::optional<int64_t> heads;
   int64_t head = 0;
   std::string model, revision;
@@ -137,12 +137,11 @@ void set_globals_and_valid(const PatternCommand& command, AttentionPattern& patt
   }
 }
 
-// Swin does not shift a map that is no larger than one window, which then is as large as the map.
+// Swin fits its window into a map that is no larger, and then does not shift it.
 Grid swin_grid(Grid grid) {
   const int64_t smaller = std::min(grid.height, grid.width);
-  if (grid.shift == 0 || grid.box_height != grid.box_width || smaller > grid.box_height) {
-    return grid;
-  }
+  const bool fits = grid.box_height == smaller && grid.shift == 0;
+  if (grid.box_height != grid.box_width || smaller > grid.box_height || fits) return grid;
   notice("a map of " + std::to_string(grid.height) + "x" + std::to_string(grid.width) +
          " is no larger than its window: it is not shifted, and the window is " +
          std::to_string(smaller) + "x" + std::to_string(smaller));
@@ -158,14 +157,16 @@ AttentionPattern grid_pattern(const PatternCommand& command) {
     refuse("--grid has " + std::to_string(height * width) + " tokens; allowed are at most " +
            std::to_string(kMaxSequence));
   }
-  if (command.shift >= std::min(box_height, box_width)) {
-    refuse("--shift is " + std::to_string(command.shift) +
+  const int64_t shift = command.shift.value_or(0);
+  if (shift >= std::min(box_height, box_width)) {
+    refuse("--shift is " + std::to_string(shift) +
            "; allowed are 0 to the smaller side of --box less one");
   }
   AttentionPattern pattern;
   pattern.heads = command.heads.value_or(1);
   pattern.lengths = {command.length.value_or(height * width)};
-  pattern.grid = swin_grid({height, width, box_height, box_width, command.shift});
+  pattern.grid = Grid{height, width, box_height, box_width, shift};
+  if (command.shift) pattern.grid = swin_grid(*pattern.grid);
   return pattern;
 }
 
@@ -428,10 +429,10 @@ void add_shape_options(CLI::App& app, PatternCommand& command) {
           ->type_name("HEIGHTxWIDTH")
           ->needs(grid);
   grid->needs(box);
-  app.add_option("--shift", command.shift, "Shift of the boxes (Swin)")
+  app.add_option("--shift", command.shift,
+                 "Shift of the boxes; given, also as 0, they are Swin's: no larger than the map")
       ->check(CLI::Range(int64_t{0}, kMaxSequence))
-      ->needs(grid)
-      ->capture_default_str();
+      ->needs(grid);
   for (CLI::Option* shape : {blocks, grid}) {
     for (CLI::Option* other : {window, left, dilation, causal}) shape->excludes(other);
   }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`pattern` beside the reference: BigBird's masks in training and at inference, Swin's shifted windows, SAM's padded
-ones, Longformer's windows. Each pair of a drawing is one of the reference's, and the totals count repeats alike."""
+"""`pattern` beside the reference: BigBird's masks in training and at inference, Swin's shifted windows and
+SAM's padded ones. Each pair of a drawing is one of the reference's, and the totals count repeats alike."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ def drawn(options, tokens: int, arguments: list) -> tuple[np.ndarray, dict]:
     return marks, common.json_lines(common.run_command(options.binary, "pattern", *arguments, "--json").stdout)[0]
 
 
-def bigbird(rng: np.random.Generator) -> tuple[str, list, int, np.ndarray, int]:
-    """Equal scores everywhere: a probability is how often a key is listed over the length of the list."""
+def bigbird(rng: np.random.Generator) -> tuple[str, list, int, np.ndarray, int, int]:
+    """Equal scores everywhere: a key that is listed once has one over the length of the list. (Keys listed more often
+    are not added up in the probabilities that the reference returns, only in what it computes.)"""
     size, random, heads = int(rng.integers(2, 9)), int(rng.integers(1, 4)), int(rng.integers(1, 5))
     tokens = size * int(rng.integers(6 + 2 * random, 40))
     if rng.integers(6) == 0:
@@ -49,28 +50,28 @@ def bigbird(rng: np.random.Generator) -> tuple[str, list, int, np.ndarray, int]:
                           ones.view(1, 1, 1, tokens), blocked, blocked, output_attentions=True)[1][0, head]
     np.random.set_state(np_state)
     probabilities = probabilities.detach().numpy().astype(np.float64)
-    smallest = np.where(probabilities > 0, probabilities, 1).min(axis=1, keepdims=True)
-    times = np.rint(probabilities / smallest).astype(np.int64)
+    smallest = np.where(probabilities > 0, probabilities, 1).min(axis=1)
+    scores = int(np.rint(1 / smallest).sum())
     what = f"bigbird {tokens} tokens, blocks of {size}, {random} random, head {head} of {heads}, seed {seed}, " + \
         ("training" if training else "inference")
     return what, ["--length", tokens, "--block-size", size, "--random-blocks", random, "--heads", heads, "--head", head,
-                  "--seed", seed, "--random-plan", "drawn" if training else "first"], tokens, times, 0
+                  "--seed", seed, "--random-plan", "drawn" if training else "first"], tokens, probabilities > 0, scores, 0
 
 
-def times_in_windows(windows: np.ndarray, masks: np.ndarray, tokens: int) -> tuple[np.ndarray, int]:
+def seen_in_windows(windows: np.ndarray, masks: np.ndarray, tokens: int) -> tuple[np.ndarray, int, int]:
     """Pairs of windows that hold token numbers, padding being -1, where the masks allow them."""
-    times, padding = np.zeros((tokens, tokens), np.int64), 0
+    pairs, padding = np.zeros((tokens, tokens), bool), 0
     for window, mask in zip(windows, masks):
         for row, query in enumerate(window):
             if query < 0:
                 continue
             seen = window[mask[row]]
             padding += int((seen < 0).sum())
-            times[query, seen[seen >= 0]] += 1
-    return times, padding
+            pairs[query, seen[seen >= 0]] = True
+    return pairs, int(pairs.sum()), padding
 
 
-def swin(rng: np.random.Generator) -> tuple[str, list, int, np.ndarray, int]:
+def swin(rng: np.random.Generator) -> tuple[str, list, int, np.ndarray, int, int]:
     """The reference's own padding, rolling, partition and mask, on a map of token numbers."""
     window, height, width = int(rng.integers(2, 7)), int(rng.integers(3, 20)), int(rng.integers(3, 20))
     shift = int(rng.integers(2)) * (window // 2)
@@ -86,12 +87,12 @@ def swin(rng: np.random.Generator) -> tuple[str, list, int, np.ndarray, int]:
     windows = swin_partition(numbers, side).view(-1, side * side).long().numpy() - 1
     mask = layer.get_attn_mask(padded_height, padded_width, torch.float32, "cpu")
     allowed = np.ones((len(windows), side * side, side * side), bool) if mask is None else mask.numpy() == 0
-    times, padding = times_in_windows(windows, allowed, height * width)
+    pairs = seen_in_windows(windows, allowed, height * width)
     return f"swin {height}x{width}, windows of {window}, shift {shift}", \
-        ["--grid", f"{height}x{width}", "--box", f"{window}x{window}", "--shift", shift], height * width, times, padding
+        ["--grid", f"{height}x{width}", "--box", f"{window}x{window}", "--shift", shift], height * width, *pairs
 
 
-def sam(rng: np.random.Generator) -> tuple[str, list, int, np.ndarray, int]:
+def sam(rng: np.random.Generator) -> tuple[str, list, int, np.ndarray, int, int]:
     """The reference's padded windows on a map of token numbers."""
     window, height, width = int(rng.integers(2, 9)), int(rng.integers(2, 20)), int(rng.integers(2, 20))
     config = SamVisionConfig(hidden_size=8, num_attention_heads=1, image_size=64, patch_size=16)
@@ -99,23 +100,23 @@ def sam(rng: np.random.Generator) -> tuple[str, list, int, np.ndarray, int]:
     layer = SamVisionLayer(config, window_size=window)
     numbers = torch.arange(1, height * width + 1).view(1, height, width, 1).float()
     windows = layer.window_partition(numbers, window)[0].reshape(-1, window * window).long().numpy() - 1
-    times, padding = times_in_windows(windows, np.ones((len(windows), window ** 2, window ** 2), bool), height * width)
+    pairs = seen_in_windows(windows, np.ones((len(windows), window ** 2, window ** 2), bool), height * width)
     return f"sam {height}x{width}, windows of {window}", \
-        ["--grid", f"{height}x{width}", "--box", f"{window}x{window}"], height * width, times, padding
+        ["--grid", f"{height}x{width}", "--box", f"{window}x{window}"], height * width, *pairs
 
 
 def one_case(options, report: common.Report, seed: int) -> None:
     """The kinds in turn."""
     rng = np.random.default_rng(seed)
-    what, arguments, tokens, times, padding = {"bigbird": bigbird, "swin": swin, "sam": sam}[KINDS[seed % 3]](rng)
+    what, arguments, tokens, pairs, scores, padding = {"bigbird": bigbird, "swin": swin, "sam": sam}[KINDS[seed % 3]](rng)
     wrong = []
     try:
         marks, record = drawn(options, tokens, arguments)
-        different = int((marks != (times > 0)).sum())
+        different = int((marks != pairs).sum())
         if different:
             wrong.append(f"{different} of {tokens}x{tokens} pairs differ")
-        if record["scores"] != int(times.sum()):
-            wrong.append(f"scores: got {record['scores']}, want {int(times.sum())}")
+        if record["scores"] != scores:
+            wrong.append(f"scores: got {record['scores']}, want {scores}")
         if record["padding_scores"] != padding:
             wrong.append(f"padding_scores: got {record['padding_scores']}, want {padding}")
     except common.CommandFailed as failure:
