@@ -201,6 +201,24 @@ constexpr std::array kInspect = {
           "file_pages, libraries, peak (their sum, above the empty process), process (with it)"},
 };
 
+constexpr std::array kPattern = {
+    Field{"pattern", FieldType::kString, "who attends to whom, in words"},
+    Field{"length", FieldType::kInteger, "tokens"},
+    Field{"heads", FieldType::kInteger, "attention heads"},
+    Field{"head", FieldType::kInteger, "the one that is counted, from 0"},
+    Field{"layer", FieldType::kIntegerOrNull, "of the model, from 0; null: no model"},
+    Field{"scores", FieldType::kInteger, "that the head computes; repeated blocks count each time"},
+    Field{"full_scores", FieldType::kInteger, "of full attention: length x length"},
+    Field{"share", FieldType::kNumber, "scores / full_scores"},
+    Field{"local", FieldType::kInteger, "scores of the window, block window or box"},
+    Field{"global", FieldType::kInteger, "scores of the rows and columns of global tokens"},
+    Field{"random", FieldType::kInteger, "scores of random blocks"},
+    Field{"padding_scores", FieldType::kInteger,
+          "beyond `scores`: of keys that fill up the boxes at the border of a grid"},
+    Field{"scores_all_heads", FieldType::kInteger, "sum of scores over the heads"},
+    Field{"output", FieldType::kStringOrNull, "the picture that was written"},
+};
+
 constexpr std::array kTables = {
     RecordTable{"search", "One passage, best first", kSearch},
     RecordTable{"index", "The summary of one run of index or index merge", kIndex},
@@ -213,6 +231,7 @@ constexpr std::array kTables = {
     RecordTable{"pull", "One download", kPull},
     RecordTable{"inspect", "One model at one length", kInspect},
     RecordTable{"bench", "One implementation at one length", kBench},
+    RecordTable{"pattern", "The counts of one attention pattern", kPattern},
 };
 
 Json list_of(const char* type) { return {{"type", "array"}, {"items", {{"type", type}}}}; }
