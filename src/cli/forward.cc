@@ -6,10 +6,12 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/memory.h"
+#include "cli/attention_tensors.h"
 #include "cli/command.h"
 #include "cli/load_options.h"
 #include "io/checkpoint/safetensors.h"
@@ -26,6 +28,7 @@ struct ForwardOptions {
   std::string outputs;
   std::string model_class;
   bool hidden_states = false;
+  bool attentions = false;
   bool timing = false;
   int repeat = 1;
 };
@@ -176,17 +179,26 @@ int run_forward(const ForwardOptions& options) {
   check_class(options, directory, encoder.info());
   const double load_seconds = seconds_since(start);
   const uint64_t rss_loaded = resident_bytes();
+  std::optional<AttentionTensors> attentions;
+  EncodeOptions encode{.hidden_states = options.hidden_states};
+  if (options.attentions) {
+    attentions.emplace(encoder.info(), in.input);
+    encode.attentions = [&](const LayerAttention& layer) { attentions->add(layer); };
+  }
   EncoderOutput out;
   std::vector<double> passes;
   for (int pass = 0; pass < options.repeat; ++pass) {
     out = {};  // or two outputs would count in the peak
     const auto begin = Clock::now();
-    out = encoder.encode(in.input, {.hidden_states = options.hidden_states});
+    out = encoder.encode(in.input, encode);
     passes.push_back(seconds_since(begin));
   }
   const uint64_t rss_peak = peak_resident_bytes();
-  io::write_safetensors(options.outputs, named_outputs(in, encoder.info(), out),
-                        metadata_of(encoder.info()));
+  std::vector<io::NamedTensor> outputs = named_outputs(in, encoder.info(), out);
+  if (attentions) {
+    for (io::NamedTensor& tensor : attentions->take()) outputs.push_back(std::move(tensor));
+  }
+  io::write_safetensors(options.outputs, outputs, metadata_of(encoder.info()));
   if (options.timing) {
     const nlohmann::ordered_json line = {{"load_s", load_seconds},
                                          {"compute_s", median(passes)},
@@ -216,6 +228,8 @@ void add_forward(CLI::App& root, Commands& commands) {
                   "Model class to compute (LongformerModel, BertModel, RobertaModel, …)");
   app->add_flag("--hidden-states", options->hidden_states,
                 "Also write hidden_states.0 (embeddings) to hidden_states.N");
+  app->add_flag("--attentions", options->attentions,
+                "Also write attentions.N, and global_attentions.N where tokens are global");
   CLI::Option* timing =
       app->add_flag("--timing", options->timing,
                     "Print seconds and resident bytes as one JSON line on standard error");

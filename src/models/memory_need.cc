@@ -8,6 +8,7 @@
 #include "kernels/gemm.h"
 #include "longformer/error.h"
 #include "models/weights.h"
+#include "nn/layer_attention.h"
 
 namespace longformer {
 namespace {
@@ -52,7 +53,7 @@ uint64_t load_need(const EncoderConfig& config, const Precision& precision, int 
 }
 
 uint64_t encode_need(const EncodeNeed& batch) {
-  uint64_t planes = 0, scratch = 0, global = 0;
+  uint64_t planes = 0, scratch = 0, global = 0, probe = 0;
   const AttentionPlan* last = nullptr;
   for (size_t l = 0; l < batch.layers.size(); ++l) {
     const AttentionPlan& plan = *batch.contexts[l].plan;
@@ -61,10 +62,13 @@ uint64_t encode_need(const EncodeNeed& batch) {
     planes = std::max(planes, planes_need(batch.layers[l], plan, batch.head_dim));
     scratch = std::max(scratch, scratch_need(batch.layers[l], plan, batch.head_dim, batch.threads));
     global = std::max(global, GlobalAttention::bytes_for(plan, batch.head_dim, batch.threads));
+    if (!batch.attentions) continue;
+    probe = std::max(
+        probe, AttentionProbe::bytes_for(batch.layers[l], plan, batch.head_dim, batch.threads));
   }
   const uint64_t copies = batch.hidden_states ? batch.layers.size() + 2 : 1;
   const int64_t hidden = last->pattern.heads * batch.head_dim;
-  return copies * states(last->rows, hidden) + planes + scratch + global;
+  return copies * states(last->rows, hidden) + planes + scratch + global + probe;
 }
 
 void check_room(uint64_t needed, uint64_t held, const std::string& what, const std::string& advice,

@@ -24,6 +24,7 @@ struct EncodeNeed {
   int64_t head_dim = 0;
   int threads = 1;
   bool hidden_states = false;
+  bool attentions = false;  // EncodeOptions::attentions is given
 };
 uint64_t encode_need(const EncodeNeed& batch);
 
