@@ -270,11 +270,9 @@
   addEventListener("resize", () => later(drawMap));
 
   byId("view").append(...meta.views.map((name, index) => new Option(name, index)));
-  for (const id of ["self", "special"]) {
-    if (!meta[id]) {
-      byId(id).checked = false;
-      byId(id).disabled = true;
-    }
+  for (const [id, kept] of [["self", meta.self], ["special", meta.special_links]]) {
+    byId(id).checked = kept;
+    byId(id).disabled = !kept;
   }
   show();
 })();
