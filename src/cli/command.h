@@ -65,6 +65,7 @@ void add_tokenize(CLI::App& root, Commands& commands);
 void add_pull(CLI::App& root, Commands& commands);
 void add_bench(CLI::App& root, Commands& commands);
 void add_pattern(CLI::App& root, Commands& commands);
+void add_attend(CLI::App& root, Commands& commands);
 void add_schema(CLI::App& root, Commands& commands);
 
 }  // namespace longformer::cli

@@ -44,6 +44,7 @@ int run_command(int argc, char** argv) {
   add_pull(root, commands);
   add_bench(root, commands);
   add_pattern(root, commands);
+  add_attend(root, commands);
   add_schema(root, commands);
   try {
     root.parse(argc, argv);

@@ -219,6 +219,25 @@ constexpr std::array kPattern = {
     Field{"output", FieldType::kStringOrNull, "the picture that was written"},
 };
 
+constexpr std::array kAttend = {
+    Field{"rank", FieldType::kInteger, "1 for the strongest"},
+    Field{"weight", FieldType::kNumber, "share of its attention that the first token gives"},
+    Field{"layer", FieldType::kIntegerOrNull, "from 0; null: the average of all"},
+    Field{"head", FieldType::kIntegerOrNull, "from 0; null: the average of all"},
+    Field{"from", FieldType::kInteger, "the token that looks: its place in the sequence, from 0"},
+    Field{"to", FieldType::kInteger, "the token that it looks at"},
+    Field{"distance", FieldType::kInteger, "tokens from the first to the second; below 0: back"},
+    Field{"from_token", FieldType::kString, "as the vocabulary spells it"},
+    Field{"to_token", FieldType::kString, "likewise"},
+    Field{"from_start", FieldType::kIntegerOrNull,
+          "first character in the document's text; null: a special token"},
+    Field{"from_end", FieldType::kIntegerOrNull, "character behind it"},
+    Field{"to_start", FieldType::kIntegerOrNull, "likewise"},
+    Field{"to_end", FieldType::kIntegerOrNull, "likewise"},
+    Field{"from_line", FieldType::kInteger, "from 1; of special tokens the line beside them"},
+    Field{"to_line", FieldType::kInteger, "likewise"},
+};
+
 constexpr std::array kTables = {
     RecordTable{"search", "One passage, best first", kSearch},
     RecordTable{"index", "The summary of one run of index or index merge", kIndex},
@@ -230,6 +249,7 @@ constexpr std::array kTables = {
     RecordTable{"convert", "One conversion", kConvert},
     RecordTable{"pull", "One download", kPull},
     RecordTable{"inspect", "One model at one length", kInspect},
+    RecordTable{"attend", "One link between two tokens, strongest first", kAttend},
     RecordTable{"bench", "One implementation at one length", kBench},
     RecordTable{"pattern", "The counts of one attention pattern", kPattern},
 };

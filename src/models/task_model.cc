@@ -308,6 +308,7 @@ TaskOutput TaskModel::run(const EncoderInput& input, const TaskRunOptions& optio
   encode.hidden_states = options.hidden_states;
   encode.pooler = false;
   encode.progress = options.progress;
+  encode.attentions = options.attentions;
   encode.cancelled = options.cancelled;
   const size_t tokens = input.input_ids.size();
   std::vector<int64_t> rows;  // that the head reads; none: all of them
