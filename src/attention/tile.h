@@ -7,12 +7,10 @@
 #include <span>
 #include <vector>
 
+#include "attention/align.h"
 #include "attention/plan.h"
 
 namespace longformer {
-
-// Rows gathered from a plane fill whole vectors: tails are slow.
-inline constexpr int64_t kGatherAlign = 16;
 
 // Half-open.
 struct KeySpan {
