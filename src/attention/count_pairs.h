@@ -10,8 +10,8 @@
 
 namespace longformer {
 
-// Cost: one pass over the tokens of the sequence. The pattern must be valid (validate()). Throws
-// kUnsupported naming the field for grid, blocks and memory.
+// count_cells.h does the work, which says what it costs. The pattern must be valid (validate()).
+// Throws kUnsupported for memory.
 int64_t count_pairs(const AttentionPattern& pattern, int64_t sequence, int64_t head);
 
 // How many pairs of one head the tiles of a plan multiply, over all sequences: whole key ranges and

@@ -57,10 +57,15 @@ void add_info(CLI::App& root, Commands& commands);
 void add_search(CLI::App& root, Commands& commands);
 void add_index(CLI::App& root, Commands& commands);
 void add_embed(CLI::App& root, Commands& commands);
+void add_classify(CLI::App& root, Commands& commands);
+void add_fill_mask(CLI::App& root, Commands& commands);
+void add_choose(CLI::App& root, Commands& commands);
 void add_convert(CLI::App& root, Commands& commands);
 void add_tokenize(CLI::App& root, Commands& commands);
 void add_pull(CLI::App& root, Commands& commands);
 void add_bench(CLI::App& root, Commands& commands);
+void add_pattern(CLI::App& root, Commands& commands);
+void add_attend(CLI::App& root, Commands& commands);
 void add_schema(CLI::App& root, Commands& commands);
 
 }  // namespace longformer::cli

@@ -33,6 +33,9 @@ int run_command(int argc, char** argv) {
   add_search(root, commands);
   add_index(root, commands);
   add_embed(root, commands);
+  add_classify(root, commands);
+  add_fill_mask(root, commands);
+  add_choose(root, commands);
   add_forward(root, commands);
   add_tokenize(root, commands);
   add_convert(root, commands);
@@ -40,6 +43,8 @@ int run_command(int argc, char** argv) {
   add_info(root, commands);
   add_pull(root, commands);
   add_bench(root, commands);
+  add_pattern(root, commands);
+  add_attend(root, commands);
   add_schema(root, commands);
   try {
     root.parse(argc, argv);

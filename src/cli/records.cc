@@ -120,6 +120,58 @@ constexpr std::array kBench = {
     Field{"head_dim", FieldType::kInteger, "size of a head"},
 };
 
+// Of a text that a task worked on.
+constexpr Field kLine{"line", FieldType::kIntegerOrNull,
+                      "of --input, from 1; null: the text was not in one"};
+constexpr Field kFile{"file", FieldType::kStringOrNull,
+                      "as given, or found below a directory; - for standard input; null: no file"};
+constexpr Field kTextTokens{"tokens", FieldType::kInteger,
+                            "tokens of the text, without those that the model adds"};
+constexpr Field kTextWindows{"windows", FieldType::kInteger,
+                             "overlapping pieces in which it was read; 1: at once"};
+constexpr Field kTruncated{"truncated_tokens", FieldType::kInteger,
+                           "tokens that were cut off: nobody read them"};
+constexpr Field kGlobalTokens{"global_tokens", FieldType::kInteger,
+                              "tokens with global attention, of all windows or pairs together"};
+
+constexpr std::array kClassify = {
+    kLine,
+    kFile,
+    Field{"label", FieldType::kStringOrNull, "the best; null: none reaches --threshold"},
+    Field{"score", FieldType::kNumberOrNull, "of that label"},
+    Field{"scores", FieldType::kObjects,
+          "label and score of the best --top-k that reach --threshold, best first"},
+    kTextTokens,
+    kTextWindows,
+    kTruncated,
+    kGlobalTokens,
+};
+
+constexpr std::array kFillMask = {
+    kLine,
+    kFile,
+    Field{"masks", FieldType::kObjectLists,
+          "for each mask in order the best --top-k, best first: score, token (id), token_str, "
+          "sequence (the text with this token in place; of a long one the window around)"},
+    kTextTokens,
+    kTextWindows,
+    kGlobalTokens,
+};
+
+constexpr std::array kChoose = {
+    kLine,
+    kFile,
+    Field{"choice", FieldType::kInteger, "number of the best choice, from 0"},
+    Field{"text", FieldType::kString, "that choice"},
+    Field{"score", FieldType::kNumber, "its probability"},
+    Field{"scores", FieldType::kNumbers, "of each choice, in order"},
+    Field{"tokens", FieldType::kInteger,
+          "tokens of the longest pair, without those that the model adds"},
+    Field{"truncated_tokens", FieldType::kInteger,
+          "tokens of the context that were cut off, of the pair that lost most"},
+    kGlobalTokens,
+};
+
 constexpr std::array kInspect = {
     Field{"model", FieldType::kString, "directory, or config.json, that was read"},
     Field{"model_class", FieldType::kString, "the reference's class that is counted"},
@@ -149,15 +201,57 @@ constexpr std::array kInspect = {
           "file_pages, libraries, peak (their sum, above the empty process), process (with it)"},
 };
 
+constexpr std::array kPattern = {
+    Field{"pattern", FieldType::kString, "who attends to whom, in words"},
+    Field{"length", FieldType::kInteger, "tokens"},
+    Field{"heads", FieldType::kInteger, "attention heads"},
+    Field{"head", FieldType::kInteger, "the one that is counted, from 0"},
+    Field{"layer", FieldType::kIntegerOrNull, "of the model, from 0; null: no model"},
+    Field{"scores", FieldType::kInteger, "that the head computes; repeated blocks count each time"},
+    Field{"full_scores", FieldType::kInteger, "of full attention: length x length"},
+    Field{"share", FieldType::kNumber, "scores / full_scores"},
+    Field{"local", FieldType::kInteger, "scores of the window, block window or box"},
+    Field{"global", FieldType::kInteger, "scores of the rows and columns of global tokens"},
+    Field{"random", FieldType::kInteger, "scores of random blocks"},
+    Field{"padding_scores", FieldType::kInteger,
+          "beyond `scores`: of keys that fill up the boxes at the border of a grid"},
+    Field{"scores_all_heads", FieldType::kInteger, "sum of scores over the heads"},
+    Field{"output", FieldType::kStringOrNull, "the picture that was written"},
+};
+
+constexpr std::array kAttend = {
+    Field{"rank", FieldType::kInteger, "1 for the strongest"},
+    Field{"weight", FieldType::kNumber, "share of its attention that the first token gives"},
+    Field{"layer", FieldType::kIntegerOrNull, "from 0; null: the average of all"},
+    Field{"head", FieldType::kIntegerOrNull, "from 0; null: the average of all"},
+    Field{"from", FieldType::kInteger, "the token that looks: its place in the sequence, from 0"},
+    Field{"to", FieldType::kInteger, "the token that it looks at"},
+    Field{"distance", FieldType::kInteger, "tokens from the first to the second; below 0: back"},
+    Field{"from_token", FieldType::kString, "as the vocabulary spells it"},
+    Field{"to_token", FieldType::kString, "likewise"},
+    Field{"from_start", FieldType::kIntegerOrNull,
+          "first character in the document's text; null: a special token"},
+    Field{"from_end", FieldType::kIntegerOrNull, "character behind it"},
+    Field{"to_start", FieldType::kIntegerOrNull, "likewise"},
+    Field{"to_end", FieldType::kIntegerOrNull, "likewise"},
+    Field{"from_line", FieldType::kInteger, "from 1; of special tokens the line beside them"},
+    Field{"to_line", FieldType::kInteger, "likewise"},
+};
+
 constexpr std::array kTables = {
     RecordTable{"search", "One passage, best first", kSearch},
     RecordTable{"index", "The summary of one run of index or index merge", kIndex},
     RecordTable{"embed", "One document, or with --passages one passage", kEmbed},
     RecordTable{"tokenize", "One text, or one window of it", kTokenize},
+    RecordTable{"classify", "One text", kClassify},
+    RecordTable{"fill-mask", "One text", kFillMask},
+    RecordTable{"choose", "One question", kChoose},
     RecordTable{"convert", "One conversion", kConvert},
     RecordTable{"pull", "One download", kPull},
     RecordTable{"inspect", "One model at one length", kInspect},
+    RecordTable{"attend", "One link between two tokens, strongest first", kAttend},
     RecordTable{"bench", "One implementation at one length", kBench},
+    RecordTable{"pattern", "The counts of one attention pattern", kPattern},
 };
 
 Json list_of(const char* type) { return {{"type", "array"}, {"items", {{"type", type}}}}; }
@@ -174,6 +268,8 @@ Json type_schema(FieldType type) {
       return {{"type", {"integer", "null"}}};
     case FieldType::kNumber:
       return {{"type", "number"}};
+    case FieldType::kNumberOrNull:
+      return {{"type", {"number", "null"}}};
     case FieldType::kBoolean:
       return {{"type", "boolean"}};
     case FieldType::kStrings:
@@ -192,6 +288,8 @@ Json type_schema(FieldType type) {
       return {{"type", "object"}};
     case FieldType::kObjects:
       return list_of("object");
+    case FieldType::kObjectLists:
+      return {{"type", "array"}, {"items", list_of("object")}};
   }
   return {};
 }

@@ -17,6 +17,7 @@ enum class FieldType {
   kInteger,
   kIntegerOrNull,
   kNumber,
+  kNumberOrNull,
   kBoolean,
   kStrings,
   kIntegers,
@@ -24,6 +25,7 @@ enum class FieldType {
   kRanges,  // [[begin, end], …]
   kObject,
   kObjects,
+  kObjectLists,  // [[{…}, …], …]
 };
 
 struct Field {

@@ -21,6 +21,7 @@
 #include "models/weights.h"
 #include "nn/encoder_stack.h"
 #include "nn/encoder_stream.h"
+#include "nn/layer_attention.h"
 #include "nn/pooler.h"
 
 namespace longformer {
@@ -34,6 +35,8 @@ struct Encoder::Impl {
 
   void stream(const EncoderInput& input, const EncoderBatch& batch, const EncodeOptions& options,
               EncoderOutput& output);
+  void show_attention(int64_t layer, const std::vector<LayerContext>& contexts, const float* x,
+                      const EncodeOptions& options);
 };
 
 Encoder::Encoder(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -186,8 +189,8 @@ void clear_others(const std::vector<int64_t>& wanted, int64_t rows, int64_t cols
 }
 
 void check_options(const EncodeOptions& options) {
-  if (options.receive && (options.hidden_states || !options.wanted.empty())) {
-    refuse("receive cannot be combined with hidden_states or wanted");
+  if (options.receive && (options.hidden_states || !options.wanted.empty() || options.attentions)) {
+    refuse("receive cannot be combined with hidden_states, wanted or attentions");
   }
 }
 
@@ -255,6 +258,15 @@ void Encoder::Impl::stream(const EncoderInput& input, const EncoderBatch& batch,
   }
 }
 
+// x: the layer's input.
+void Encoder::Impl::show_attention(int64_t layer, const std::vector<LayerContext>& contexts,
+                                   const float* x, const EncodeOptions& options) {
+  const auto index = static_cast<size_t>(layer);
+  AttentionProbe probe(weights.layers[index], contexts[index], config.head_dim(), x, *pool);
+  options.attentions(
+      {layer, config.heads, [&probe](const AttentionVisitor& visitor) { probe.visit(visitor); }});
+}
+
 EncoderOutput Encoder::encode(const EncoderInput& input, const EncodeOptions& options) {
   const EncoderConfig& config = impl_->config;
   check_options(options);
@@ -273,7 +285,8 @@ EncoderOutput Encoder::encode(const EncoderInput& input, const EncodeOptions& op
   }
   const BatchContexts contexts(config, input, batch, *impl_->pool);
   check_room(encode_need({config, impl_->weights.precision, contexts.plans(),
-                          impl_->pool->threads(), options.hidden_states}),
+                          impl_->pool->threads(), options.hidden_states,
+                          static_cast<bool>(options.attentions)}),
              impl_->workspace.planes.capacity(), std::to_string(batch.rows) + " tokens need",
              "give fewer at once, or read the text in windows (max_tokens)");
 
@@ -286,7 +299,11 @@ EncoderOutput Encoder::encode(const EncoderInput& input, const EncodeOptions& op
       output.hidden_states.emplace_back(state, state + batch.rows * config.hidden_size);
     }
     if (options.progress) options.progress(layer + 1, config.layers);
-    return !(options.cancelled && options.cancelled());
+    if (options.cancelled && options.cancelled()) return false;
+    if (options.attentions && layer + 1 < config.layers) {
+      impl_->show_attention(layer + 1, contexts.contexts(), state, options);
+    }
+    return true;
   };
   if (!run_encoder(impl_->weights.layers, contexts.contexts(), config.head_dim(), x,
                    impl_->workspace, observe, *impl_->pool, {.wanted = computed})) {

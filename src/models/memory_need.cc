@@ -10,6 +10,7 @@
 #include "longformer/error.h"
 #include "models/weights.h"
 #include "nn/encoder_stack.h"
+#include "nn/layer_attention.h"
 
 namespace longformer {
 namespace {
@@ -166,17 +167,19 @@ uint64_t encode_need(const EncodeNeed& batch) {
   const EncoderConfig& config = batch.config;
   const EncoderLayer layer = planned_layer(config, batch.precision);
   const int64_t head_dim = config.head_dim();
-  uint64_t planes = 0, scratch = 0, global = 0, plans = 0;
+  uint64_t planes = 0, scratch = 0, global = 0, plans = 0, probe = 0;
   for (const AttentionPlan* plan : batch.plans.distinct()) {
     planes = std::max(planes, planes_need(layer, *plan, head_dim));
     scratch = std::max(scratch, scratch_need(layer, *plan, head_dim, batch.threads));
     global = std::max(global, GlobalAttention::bytes_for(*plan, head_dim, batch.threads));
     plans += plan_bytes(*plan);
+    if (!batch.attentions) continue;
+    probe = std::max(probe, AttentionProbe::bytes_for(layer, *plan, head_dim, batch.threads));
   }
   const int64_t rows = batch.plans.of(0).rows;
   const auto copies = static_cast<uint64_t>(batch.hidden_states ? config.layers + 2 : 1);
   return copies * states(rows, config.hidden_size) + angles_need(config, rows) + planes + scratch +
-         global + plans + static_cast<uint64_t>(rows) * kTokenBytes;
+         global + plans + probe + static_cast<uint64_t>(rows) * kTokenBytes;
 }
 
 MemoryEstimate estimate_memory(const EncodeNeed& batch, DType stored) {

@@ -33,6 +33,7 @@ struct EncodeNeed {
   const LayerPlans& plans;
   int threads = 1;
   bool hidden_states = false;
+  bool attentions = false;  // EncodeOptions::attentions is given
 };
 uint64_t encode_need(const EncodeNeed& batch);
 
