@@ -66,16 +66,20 @@
 
   const word = (index) => tokens[index].textContent.trim() || "␣";
   function context(index) {
-    const around = (begin, end) => {
+    const between = (set) => {
       const range = document.createRange();
-      if (begin >= end) return "";
-      range.setStartBefore(tokens[begin]);
-      range.setEndBefore(tokens[end]);
+      set(range);
       return range.toString().replace(/\s+/g, " ");
     };
-    const last = Math.min(tokens.length - 1, index + 7);
-    return [around(Math.max(0, index - 4), index).slice(-18), word(index),
-            around(Math.min(index + 1, last), last)];
+    const before = between((range) => {
+      range.setStartBefore(tokens[Math.max(0, index - 4)]);
+      range.setEndBefore(tokens[index]);
+    });
+    const behind = between((range) => {
+      range.setStartAfter(tokens[index]);
+      range.setEndAfter(tokens[Math.min(tokens.length - 1, index + 7)]);
+    });
+    return [before.slice(-18), word(index), behind];
   }
 
   let current = -1;
