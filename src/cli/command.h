@@ -58,6 +58,7 @@ void add_index(CLI::App& root, Commands& commands);
 void add_embed(CLI::App& root, Commands& commands);
 void add_convert(CLI::App& root, Commands& commands);
 void add_tokenize(CLI::App& root, Commands& commands);
+void add_answer(CLI::App& root, Commands& commands);
 void add_pull(CLI::App& root, Commands& commands);
 void add_bench(CLI::App& root, Commands& commands);
 void add_schema(CLI::App& root, Commands& commands);

@@ -33,6 +33,7 @@ int run_command(int argc, char** argv) {
   add_search(root, commands);
   add_index(root, commands);
   add_embed(root, commands);
+  add_answer(root, commands);
   add_forward(root, commands);
   add_tokenize(root, commands);
   add_convert(root, commands);

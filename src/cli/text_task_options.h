@@ -57,7 +57,7 @@ std::string text_of(const TextTaskOptions& options, const TaskInput& input);
 
 // What came of one input.
 struct TaskAnswer {
-  std::vector<Json> records;  // at least one
+  std::vector<Json> records;  // at least one, unless there is TaskSteps::last
   int64_t windows = 1;
   int64_t truncated_tokens = 0;
 };
@@ -70,6 +70,9 @@ struct TaskSteps {
   std::function<void(const std::function<void(const TaskAnswer&)>& answer)> compute;
   // A record for a person to read, without the name of its file; ends in no line feed.
   std::function<std::string(const Json& record)> human;
+  bool human_names_file = false;  // human() does say the file, so that no line in front has to
+  // Records that come at the end, of all inputs together; an input may then have none.
+  std::function<std::vector<Json>()> last;
 };
 
 // One call of a command: its inputs one after the other, its records to where they belong.
