@@ -2,8 +2,6 @@
 #include "tasks/answer.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -154,12 +152,12 @@ Json Answering::record_of(const Waiting& waiting, const tasks::CutText& cut,
       {"id", waiting.id},
       {"question", cut.first},
       {"rank", 0},
-      {"score", answer.score},
+      {"score", json_number(answer.score)},
       {"start", answer.characters.begin},
       {"end", answer.characters.end},
       {"answer", waiting.document.text.substr(begin, end - begin)},
       {"no_answer", answer.none},
-      {"null_score", answers.null_score},
+      {"null_score", json_number(answers.null_score)},
       {"byte_start", answer.bytes.begin},
       {"byte_end", answer.bytes.end},
       {"line_start", number(line_start)},
@@ -239,16 +237,15 @@ std::vector<Json> Answering::best() {
 }
 
 std::string human(const Json& record) {
-  char score[32];
-  std::snprintf(score, sizeof score, "%.3f", record.at("score").get<double>());
+  const std::string score = human_score(record.at("score"));
   const std::string words = record.at("no_answer").get<bool>()
                                 ? std::string("(no answer)")
                                 : printable(record.at("answer").get<std::string>(), Lines::kJoin);
-  if (record.at("file").is_null()) return std::string(score) + "  " + words;
+  if (record.at("file").is_null()) return score + "  " + words;
   const std::string place = record.at("no_answer").get<bool>()
                                 ? printable(record.at("file").get<std::string>(), Lines::kJoin)
                                 : human_place(record);
-  return std::string(score) + "  " + words + "\n       " + place;
+  return score + "  " + words + "\n        " + place;
 }
 
 void refuse(const std::string& what) { throw Error(ErrorCode::kInvalidArgument, what); }

@@ -48,8 +48,8 @@ TEST_F(AnswerCommand, SaysWhereTheWordsStand) {
   EXPECT_EQ(got[1]["kind"], "markdown");
 
   const Outcome shown = run("answer --model qa 'one ?' fox.txt hen.md");
-  EXPECT_NE(shown.out.find("F\xC3\xB3x\n       fox.txt:3\n"), std::string::npos) << shown.out;
-  EXPECT_NE(shown.out.find("hen\n       hen.md:3 \xE2\x80\x94 Barn\n"), std::string::npos);
+  EXPECT_NE(shown.out.find("F\xC3\xB3x\n        fox.txt:3\n"), std::string::npos) << shown.out;
+  EXPECT_NE(shown.out.find("hen\n        hen.md:3 \xE2\x80\x94 Barn\n"), std::string::npos);
 }
 
 TEST_F(AnswerCommand, ReadsLines) {
