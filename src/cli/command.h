@@ -62,6 +62,7 @@ void add_fill_mask(CLI::App& root, Commands& commands);
 void add_choose(CLI::App& root, Commands& commands);
 void add_convert(CLI::App& root, Commands& commands);
 void add_tokenize(CLI::App& root, Commands& commands);
+void add_answer(CLI::App& root, Commands& commands);
 void add_pull(CLI::App& root, Commands& commands);
 void add_bench(CLI::App& root, Commands& commands);
 void add_pattern(CLI::App& root, Commands& commands);

@@ -238,6 +238,33 @@ constexpr std::array kAttend = {
     Field{"to_line", FieldType::kInteger, "likewise"},
 };
 
+constexpr std::array kAnswer = {
+    kLine,
+    kFile,
+    Field{"id", FieldType::kStringOrNull, "of the line of --input"},
+    Field{"question", FieldType::kString, "that was asked"},
+    Field{"rank", FieldType::kInteger, "1 for the best of the text; with --best, of all"},
+    Field{"score", FieldType::kNumber,
+          "probability of the span, or of no answer; summed over spans with the same words"},
+    Field{"start", FieldType::kInteger, "first code point of the answer in the text, from 0"},
+    Field{"end", FieldType::kInteger, "code point behind it"},
+    Field{"answer", FieldType::kString, "the words; empty for no answer"},
+    Field{"no_answer", FieldType::kBoolean, "whether the text does not answer the question"},
+    Field{"null_score", FieldType::kNumber, "of no answer, whether it takes part or not"},
+    Field{"byte_start", FieldType::kInteger, "first byte of the answer in the text"},
+    Field{"byte_end", FieldType::kInteger, "byte behind it"},
+    Field{"line_start", FieldType::kIntegerOrNull, "first line of the answer, from 1"},
+    Field{"line_end", FieldType::kIntegerOrNull, "last line"},
+    Field{"page_start", FieldType::kIntegerOrNull, "first page, of documents that have pages"},
+    Field{"page_end", FieldType::kIntegerOrNull, "last page"},
+    Field{"headings", FieldType::kStrings, "the headings above the answer, outermost first"},
+    Field{"anchor", FieldType::kStringOrNull, "the id of the innermost heading that has one"},
+    Field{"kind", FieldType::kString, "text, markdown, html, pdf, docx, odt or converted"},
+    Field{"tokens", FieldType::kInteger, "of question and text, without those that the model adds"},
+    kTextWindows,
+    kGlobalTokens,
+};
+
 constexpr std::array kTables = {
     RecordTable{"search", "One passage, best first", kSearch},
     RecordTable{"index", "The summary of one run of index or index merge", kIndex},
@@ -246,6 +273,7 @@ constexpr std::array kTables = {
     RecordTable{"classify", "One text", kClassify},
     RecordTable{"fill-mask", "One text", kFillMask},
     RecordTable{"choose", "One question", kChoose},
+    RecordTable{"answer", "One answer of a text, or of all texts with --best, best first", kAnswer},
     RecordTable{"convert", "One conversion", kConvert},
     RecordTable{"pull", "One download", kPull},
     RecordTable{"inspect", "One model at one length", kInspect},

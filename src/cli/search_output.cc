@@ -99,34 +99,34 @@ std::string range(int64_t first, int64_t last) {
   return std::to_string(first) + (last > first ? "-" + std::to_string(last) : "");
 }
 
-// "notes.txt:12-14", "paper.pdf p. 3", "page.html#install", and the headings above the passage.
-std::string human_place(const tasks::SearchResult& result) {
-  const bool lines = result.kind == io::document_kind_name(io::DocumentKind::kText) ||
-                     result.kind == io::document_kind_name(io::DocumentKind::kMarkdown);
-  std::string place = result.file;
-  if (result.page_start) {
-    place += " p. " + range(*result.page_start, result.page_end.value_or(*result.page_start));
-  } else if (!result.anchor.empty()) {
-    place += "#" + result.anchor;
-  } else if (lines) {
-    place += ":" + range(result.line_start, result.line_end);
-  }
-  std::string above;
-  for (const std::string& heading : result.headings) {
-    above += (above.empty() ? " \xE2\x80\x94 " : " > ") + heading;
-  }
-  return printable(place + above, Lines::kJoin);
-}
-
-std::string human_record(const tasks::SearchResult& result, bool bold) {
+std::string human_record(const tasks::SearchResult& result, const Json& record, bool bold) {
   char score[32];
   std::snprintf(score, sizeof score, "%.3f",
                 std::round(result.score * 1000) / 1000 + 0.0);  // never -0.000
-  return std::string(score) + "  " + human_place(result) + "\n" + human_passage(result, bold) +
+  return std::string(score) + "  " + human_place(record) + "\n" + human_passage(result, bold) +
          "\n";
 }
 
 }  // namespace
+
+std::string human_place(const Json& record) {
+  const std::string kind = record.at("kind");
+  const bool lines = kind == io::document_kind_name(io::DocumentKind::kText) ||
+                     kind == io::document_kind_name(io::DocumentKind::kMarkdown);
+  std::string place = record.at("file");
+  if (!record.at("page_start").is_null()) {
+    place += " p. " + range(record.at("page_start"), record.at("page_end"));
+  } else if (!record.at("anchor").is_null()) {
+    place += "#" + record.at("anchor").get<std::string>();
+  } else if (lines) {
+    place += ":" + range(record.at("line_start"), record.at("line_end"));
+  }
+  std::string above;
+  for (const Json& heading : record.at("headings")) {
+    above += (above.empty() ? " \xE2\x80\x94 " : " > ") + heading.get<std::string>();
+  }
+  return printable(place + above, Lines::kJoin);
+}
 
 void print_results(const std::vector<tasks::SearchResult>& results, ResultFormat format) {
   Output output;
@@ -138,7 +138,7 @@ void print_results(const std::vector<tasks::SearchResult>& results, ResultFormat
     const Json record = record_of(++rank, result);
     switch (format) {
       case ResultFormat::kHuman:
-        output.line(human_record(result, bold));
+        output.line(human_record(result, record, bold));
         break;
       case ResultFormat::kJson:
         output.line(json_text(record));

@@ -168,14 +168,19 @@ struct TextTaskRun::Impl {
     truncated += result.truncated_tokens > 0 ? 1 : 0;
     truncated_tokens += result.truncated_tokens;
     const std::string& name = waiting.at(answered++);
+    write(steps, name, result.records);
+  }
+
+  void write(const TaskSteps& steps, const std::string& name, std::span<const Json> records) {
+    if (records.empty()) return;
     bar.clear();
-    if (sink) return sink->add(result.records);
+    if (sink) return sink->add(records);
     std::string indent;
-    if (!name.empty()) {
+    if (!name.empty() && !steps.human_names_file) {
       output.line(printable(name, Lines::kJoin) + ":");
       indent = "  ";
     }
-    for (const Json& record : result.records) {
+    for (const Json& record : records) {
       const std::string text = steps.human(record);
       for (size_t begin = 0; begin <= text.size();) {
         const size_t end = std::min(text.find('\n', begin), text.size());
@@ -259,6 +264,7 @@ struct TextTaskRun::Impl {
       run_files(steps, tokens);
     }
     compute(steps);
+    if (steps.last && used > 0) write(steps, "", steps.last());
   }
 
   int finish(int64_t max_tokens) {

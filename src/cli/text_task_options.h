@@ -60,7 +60,7 @@ std::string human_score(const Json& score);
 
 // What came of one input.
 struct TaskAnswer {
-  std::vector<Json> records;  // at least one
+  std::vector<Json> records;  // at least one, unless there is TaskSteps::last
   int64_t windows = 1;
   int64_t truncated_tokens = 0;
   bool partly_read = false;  // by design: only what matters of a long text
@@ -74,6 +74,9 @@ struct TaskSteps {
   std::function<void(const std::function<void(const TaskAnswer&)>& answer)> compute;
   // A record for a person to read, without the name of its file; ends in no line feed.
   std::function<std::string(const Json& record)> human;
+  bool human_names_file = false;  // human() does say the file, so that no line in front has to
+  // Records that come at the end, of all inputs together; an input may then have none.
+  std::function<std::vector<Json>()> last;
 };
 
 // One call of a command: its inputs one after the other, its records to where they belong.
