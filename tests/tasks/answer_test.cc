@@ -168,7 +168,7 @@ TEST_F(AnswerTest, RefusesWhatCannotBeAnswered) {
   TaskTextModel model = load("longformer", 12);
   const auto refused = [&](const std::string& question, const std::string& text,
                            const std::string& says, const AnswerOptions& options = {}) {
-    test::expect_error(ErrorCode::kInvalidArgument, says,
+    test::expect_error(ErrorCode::kInvalidArgument, {says},
                        [&] { cut_question(model, question, text, options); });
   };
   refused("", "fox", "the question is empty");
