@@ -12,6 +12,7 @@ inline constexpr size_t kMaxRank = 8;                     // dimensions of a ten
 inline constexpr size_t kMaxNameBytes = 512;              // name of a tensor
 inline constexpr size_t kMaxJsonDepth = 64;
 inline constexpr uint64_t kMaxJsonBytes = 64u << 20;        // any JSON but a tokenizer
+inline constexpr size_t kMaxLineBytes = 64u << 20;          // a line of a JSON lines file
 inline constexpr uint64_t kMaxTokenizerBytes = 256u << 20;  // tokenizer.json, vocab.txt
 inline constexpr int64_t kMaxVocabulary = 2'000'000;
 inline constexpr int64_t kMaxMerges = 4'000'000;  // of a BPE model

@@ -1,4 +1,5 @@
-// JSON text to a value, with limits that hold before memory is spent. Internal to this folder.
+// JSON text to a value, with limits that hold before memory is spent. For this folder and the JSON
+// lines of the command.
 #pragma once
 
 #include <cstdint>
