@@ -33,6 +33,9 @@ int run_command(int argc, char** argv) {
   add_search(root, commands);
   add_index(root, commands);
   add_embed(root, commands);
+  add_classify(root, commands);
+  add_fill_mask(root, commands);
+  add_choose(root, commands);
   add_forward(root, commands);
   add_tokenize(root, commands);
   add_convert(root, commands);

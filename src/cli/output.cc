@@ -50,6 +50,16 @@ std::string json_numbers(std::span<const float> values) {
   return text + "]";
 }
 
+Json json_number(double value) {
+  const auto number = static_cast<float>(value);
+  if (!std::isfinite(number)) return nullptr;
+  char text[32];
+  const char* const end = std::to_chars(text, text + sizeof text, number).ptr;
+  double shortest = 0;  // the double that is printed with the float's few digits
+  std::from_chars(text, end, shortest);
+  return shortest;
+}
+
 void Output::check(bool written) {
   if (written) return;
   if (errno != EPIPE) {

@@ -21,6 +21,8 @@ std::string json_text(const Json& value);
 // Numbers with as many digits as a float needs to be read back exactly; NaN and infinities are
 // null.
 std::string json_numbers(std::span<const float> values);
+// The same for one number inside a value.
+Json json_number(double value);
 
 class Output {
  public:

@@ -120,11 +120,66 @@ constexpr std::array kBench = {
     Field{"head_dim", FieldType::kInteger, "size of a head"},
 };
 
+// Of a text that a task worked on.
+constexpr Field kLine{"line", FieldType::kIntegerOrNull,
+                      "of --input, from 1; null: the text was not in one"};
+constexpr Field kFile{"file", FieldType::kStringOrNull,
+                      "as given, or found below a directory; - for standard input; null: no file"};
+constexpr Field kTextTokens{"tokens", FieldType::kInteger,
+                            "tokens of the text, without those that the model adds"};
+constexpr Field kTextWindows{"windows", FieldType::kInteger,
+                             "overlapping pieces in which it was read; 1: at once"};
+constexpr Field kTruncated{"truncated_tokens", FieldType::kInteger,
+                           "tokens that were cut off: nobody read them"};
+constexpr Field kGlobalTokens{"global_tokens", FieldType::kInteger,
+                              "tokens with global attention, of all windows or pairs together"};
+
+constexpr std::array kClassify = {
+    kLine,
+    kFile,
+    Field{"label", FieldType::kStringOrNull, "the best; null: none reaches --threshold"},
+    Field{"score", FieldType::kNumberOrNull, "of that label"},
+    Field{"scores", FieldType::kObjects,
+          "label and score of the best --top-k that reach --threshold, best first"},
+    kTextTokens,
+    kTextWindows,
+    kTruncated,
+    kGlobalTokens,
+};
+
+constexpr std::array kFillMask = {
+    kLine,
+    kFile,
+    Field{"masks", FieldType::kObjectLists,
+          "for each mask in order the best --top-k, best first: score, token (id), token_str, "
+          "sequence (the text with this token in place; of a long one the window around)"},
+    kTextTokens,
+    kTextWindows,
+    kGlobalTokens,
+};
+
+constexpr std::array kChoose = {
+    kLine,
+    kFile,
+    Field{"choice", FieldType::kInteger, "number of the best choice, from 0"},
+    Field{"text", FieldType::kString, "that choice"},
+    Field{"score", FieldType::kNumber, "its probability"},
+    Field{"scores", FieldType::kNumbers, "of each choice, in order"},
+    Field{"tokens", FieldType::kInteger,
+          "tokens of the longest pair, without those that the model adds"},
+    Field{"truncated_tokens", FieldType::kInteger,
+          "tokens of the context that were cut off, of the pair that lost most"},
+    kGlobalTokens,
+};
+
 constexpr std::array kTables = {
     RecordTable{"search", "One passage, best first", kSearch},
     RecordTable{"index", "The summary of one run of index or index merge", kIndex},
     RecordTable{"embed", "One document, or with --passages one passage", kEmbed},
     RecordTable{"tokenize", "One text, or one window of it", kTokenize},
+    RecordTable{"classify", "One text", kClassify},
+    RecordTable{"fill-mask", "One text", kFillMask},
+    RecordTable{"choose", "One question", kChoose},
     RecordTable{"convert", "One conversion", kConvert},
     RecordTable{"pull", "One download", kPull},
     RecordTable{"bench", "One implementation at one length", kBench},
@@ -144,6 +199,8 @@ Json type_schema(FieldType type) {
       return {{"type", {"integer", "null"}}};
     case FieldType::kNumber:
       return {{"type", "number"}};
+    case FieldType::kNumberOrNull:
+      return {{"type", {"number", "null"}}};
     case FieldType::kBoolean:
       return {{"type", "boolean"}};
     case FieldType::kStrings:
@@ -160,6 +217,10 @@ Json type_schema(FieldType type) {
     }
     case FieldType::kObject:
       return {{"type", "object"}};
+    case FieldType::kObjects:
+      return list_of("object");
+    case FieldType::kObjectLists:
+      return {{"type", "array"}, {"items", list_of("object")}};
   }
   return {};
 }

@@ -17,12 +17,15 @@ enum class FieldType {
   kInteger,
   kIntegerOrNull,
   kNumber,
+  kNumberOrNull,
   kBoolean,
   kStrings,
   kIntegers,
   kNumbers,
   kRanges,  // [[begin, end], …]
   kObject,
+  kObjects,
+  kObjectLists,  // [[{…}, …], …]
 };
 
 struct Field {

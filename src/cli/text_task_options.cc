@@ -1,9 +1,11 @@
 #include "cli/text_task_options.h"
 
+#include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "base/limits.h"
-#include "cli/records.h"
+#include "cli/head_options.h"
 #include "cli/task_options.h"
 #include "longformer/error.h"
 
@@ -18,13 +20,7 @@ constexpr int64_t kCollectedCalls = 8;
 void add_text_task_options(CLI::App& app, TextTaskOptions& options) {
   add_model_options(app, options.model);
   add_load_options(app, options.overrides);
-  add_boolean(app, "--allow-new-head", options.allow_new_head,
-              "Fill tensors of the head that the checkpoint lacks with random numbers, instead of "
-              "refusing it");
-  app.add_option("--global", options.global,
-                 "Tokens with global attention instead of the task's: none, first, question, "
-                 "positions (0,7,12-20), token:ID, regex:PATTERN, several joined by +")
-      ->type_name("RULE");
+  add_head_options(app, options.global, options.allow_new_head);
   app.add_option("--batch-tokens", options.batch_tokens,
                  "Tokens that the model reads in one call; has no influence on the results")
       ->check(CLI::Range(int64_t{1}, kMaxSequence))
@@ -61,13 +57,7 @@ LoadedTask load_task(const TextTaskOptions& options, Task task) {
   LoadedTask loaded{tasks::load_task_text_model(model_directory(options.model), load), {}};
   const TaskInfo& info = loaded.model.model.info();
   report_overrides(loaded.model.model.encoder().info());
-  if (!info.new_tensors.empty()) {
-    notice("the checkpoint lacks " +
-           counted(static_cast<int64_t>(info.new_tensors.size()), "tensor") + " of the head (" +
-           printable(info.new_tensors[0], Lines::kJoin) +
-           (info.new_tensors.size() > 1 ? ", ..." : "") +
-           "): filled with random numbers, so the results mean nothing before training");
-  }
+  report_new_head(info);
   if (!options.global.empty()) {
     try {
       loaded.global = tasks::GlobalRule::parse(options.global, info);
@@ -86,6 +76,13 @@ Json TaskInput::record_start() const {
 
 std::string text_of(const TextTaskOptions& options, const TaskInput& input) {
   return input.line ? text_field(input.record, options.field) : input.document.text;
+}
+
+std::string human_score(const Json& score) {
+  if (!score.is_number()) return "nan";
+  char text[48];
+  std::snprintf(text, sizeof text, "%.4f", score.get<double>());
+  return text;
 }
 
 namespace {
@@ -139,6 +136,7 @@ struct TextTaskRun::Impl {
 
   int64_t used = 0;
   int64_t windowed = 0;
+  int64_t partly_read = 0;
   int64_t truncated = 0;
   int64_t truncated_tokens = 0;
   std::vector<io::SkippedFile> skipped;
@@ -165,7 +163,8 @@ struct TextTaskRun::Impl {
 
   void answer(const TaskSteps& steps, const TaskAnswer& result) {
     ++used;
-    windowed += result.windows > 1 ? 1 : 0;
+    partly_read += result.partly_read ? 1 : 0;
+    windowed += result.windows > 1 && !result.partly_read ? 1 : 0;
     truncated += result.truncated_tokens > 0 ? 1 : 0;
     truncated_tokens += result.truncated_tokens;
     const std::string& name = waiting.at(answered++);
@@ -265,6 +264,12 @@ struct TextTaskRun::Impl {
   int finish(int64_t max_tokens) {
     report_skipped(skipped);
     report_windows(used, windowed, max_tokens);
+    if (partly_read > 0) {
+      notice(std::to_string(partly_read) + " of " + counted(used, "text") +
+             (partly_read == 1 ? " is" : " are") + " longer than the " +
+             std::to_string(max_tokens) +
+             " tokens that the model reads at once: read around what was asked for");
+    }
     if (truncated > 0) {
       notice(std::to_string(truncated) + " of " + counted(used, "text") +
              (truncated == 1 ? " is" : " are") + " longer than the " + std::to_string(max_tokens) +

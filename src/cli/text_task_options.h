@@ -55,11 +55,15 @@ struct TaskInput {
 // What to read of an input: the field of its line, or its document.
 std::string text_of(const TextTaskOptions& options, const TaskInput& input);
 
+// Four digits behind the point, as people read scores.
+std::string human_score(const Json& score);
+
 // What came of one input.
 struct TaskAnswer {
   std::vector<Json> records;  // at least one
   int64_t windows = 1;
   int64_t truncated_tokens = 0;
+  bool partly_read = false;  // by design: only what matters of a long text
 };
 
 struct TaskSteps {

@@ -124,7 +124,6 @@ MaskedText cut_masks(const TaskTextModel& model, std::string text, const MaskTok
                 "has no mask token; write " + mask.text + " where a word is to be found");
   }
   result.tokens = static_cast<int64_t>(tokens.size());
-  result.masks = static_cast<int64_t>(masks.size());
   const size_t prefix = model.tokenizer.special_prefix().size();
   const size_t specials = prefix + model.tokenizer.special_suffix().size();
   if (static_cast<size_t>(model.max_tokens()) <= specials) {
@@ -134,6 +133,7 @@ MaskedText cut_masks(const TaskTextModel& model, std::string text, const MaskTok
   }
   const size_t room = static_cast<size_t>(model.max_tokens()) - specials;
   const size_t size = std::min(room, tokens.size());
+  result.partly_read = size < tokens.size();
   // Masks nearer to an edge that is not the text's own wait for a window of their own.
   const auto margin = static_cast<size_t>(window_overlap(static_cast<int64_t>(room), 0));
   for (size_t next = 0; next < masks.size();) {

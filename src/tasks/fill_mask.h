@@ -39,7 +39,7 @@ struct MaskedText {
   std::string text;
   std::vector<MaskWindow> windows;  // one where the text fits
   int64_t tokens = 0;               // of the text, without special tokens
-  int64_t masks = 0;
+  bool partly_read = false;         // longer than the model: only what stands around masks is read
 };
 // Texts that are longer than the model are read in windows, the first unanswered mask in the
 // middle of each. Throws kInvalidArgument for a text without a mask.
