@@ -11,7 +11,7 @@ source "$root/tools/shell.sh"
 # ocl-icd-opencl-dev: the CMake file of libdnnl-dev asks for it, though it only recommends the package.
 # poppler-utils: pdftotext, which reads PDF files when the command runs.
 readonly build_libraries=(libdnnl-dev ocl-icd-opencl-dev libhwy-dev nlohmann-json3-dev libcli11-dev zlib1g-dev libssl-dev
-  libxml2-dev libzip-dev libsqlite3-dev libcurl4-openssl-dev libpcre2-dev poppler-utils)
+  libxml2-dev libzip-dev libsqlite3-dev libcurl4-openssl-dev libpcre2-dev libpng-dev poppler-utils)
 
 have() { command -v "$1" >/dev/null; }
 

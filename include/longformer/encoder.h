@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "longformer/attention.h"
 #include "longformer/error.h"
 
 namespace longformer {
@@ -100,9 +101,13 @@ struct EncodeOptions {
   // and leaves the others zero. Empty: all.
   std::vector<uint8_t> wanted;
   // Given, last_hidden_state stays empty and runs of rows are handed over in order instead: the
-  // first row (of the batch) and [rows, hidden_size]. Not together with hidden_states or wanted.
+  // first row (of the batch) and [rows, hidden_size]. Not together with hidden_states, wanted or
+  // attentions.
   // Where Encoder::streams(), memory then does not grow with the text.
   std::function<void(int64_t first_row, std::span<const float> states)> receive;
+  // Given, called in front of each layer with where its tokens look, all of them whatever `wanted`
+  // says. Costs about as much again as the layer's attention. Not together with receive.
+  std::function<void(const LayerAttention&)> attentions;
   std::function<void(int64_t done, int64_t total)> progress;  // after each layer, from one thread
   std::function<bool()> cancelled;                            // asked between layers
 };

@@ -63,6 +63,7 @@ struct TaskRunOptions {
   bool hidden_states = false;  // as EncodeOptions
   // One a token, 1: its logits are wanted (masked LM and token classification). Empty: all.
   std::vector<uint8_t> wanted;
+  std::function<void(const LayerAttention&)> attentions;  // as EncodeOptions
   std::function<void(int64_t done, int64_t total)> progress;
   std::function<bool()> cancelled;
 };

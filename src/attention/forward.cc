@@ -8,6 +8,7 @@
 
 #include "attention/align.h"
 #include "attention/global_forward.h"
+#include "attention/tile.h"
 #include "base/limits.h"
 #include "base/thread_pool.h"
 #include "kernels/gemm.h"
@@ -18,8 +19,7 @@
 namespace longformer {
 namespace {
 
-constexpr int64_t kPackRows = 256;    // rows of one packing task
-constexpr int64_t kGatherAlign = 16;  // gathered columns fill whole vectors: tails are slow
+constexpr int64_t kPackRows = 256;  // rows of one packing task
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
 // What the second product multiplies: in f32 the strip itself, in bf16 its rounded copy.
@@ -43,7 +43,7 @@ class TileSoftmax {
         gathered_(static_cast<T*>(scratch.gathered)) {
     std::fill_n(max_, rows_, kNothing);
     std::fill_n(sum_, rows_, 0.0f);
-    for (int64_t r = 0; r < rows_; ++r) counts_[r] = r < tile.rows && query_counts(r);
+    for (int64_t r = 0; r < rows_; ++r) counts_[r] = r < tile.rows && query_counts(plan, tile, r);
   }
 
   bool any_query() const { return std::find(counts_, counts_ + rows_, true) != counts_ + rows_; }
@@ -56,8 +56,9 @@ class TileSoftmax {
       const int64_t width = round_up(count, kGatherAlign);
       T* keys = gathered_;
       T* values = keys + width * head_dim_;
-      gather(key_rows.data() + first, count, width, k, keys);
-      gather(key_rows.data() + first, count, width, v, values);
+      const std::span<const int32_t> rows(key_rows.data() + first, static_cast<size_t>(count));
+      gather_rows(rows, width, head_dim_, k, keys);
+      gather_rows(rows, width, head_dim_, v, values);
       for (int64_t r = 0; r < rows_; ++r) {
         begin_[r] = 0;
         end_[r] = counts_[r] ? static_cast<int32_t>(count) : 0;
@@ -84,35 +85,18 @@ class TileSoftmax {
   }
 
  private:
-  bool query_counts(int64_t r) const {
-    return plan_.pattern.masked_query == MaskedQuery::kAttend ||
-           plan_.valid_row[static_cast<size_t>(tile_.first_row + r * tile_.step)] != 0;
-  }
-
-  void gather(const int32_t* key_rows, int64_t count, int64_t width, const T* plane, T* out) const {
-    for (int64_t c = 0; c < count; ++c) {
-      std::copy_n(plane + key_rows[c] * head_dim_, head_dim_, out + c * head_dim_);
-    }
-    std::fill_n(out + count * head_dim_, (width - count) * head_dim_, T{});
-  }
-
   void mask_excluded(const KeyRange& range, int64_t width) {
-    const int32_t* first = plan_.excluded.data() + tile_.first_excluded;
-    const int32_t* last = first + tile_.excluded_count;
-    for (const int32_t* e = std::lower_bound(first, last, range.begin); e < last && *e < range.end;
-         ++e) {
-      float* column = scores_ + (*e - range.begin);
+    for (const int32_t key : excluded_in(plan_, tile_, range)) {
+      float* column = scores_ + (key - range.begin);
       for (int64_t r = 0; r < rows_; ++r) column[r * width] = kNothing;
     }
   }
 
   void set_limits(const KeyRange& range, int64_t r) {
-    const int32_t query = tile_.position + static_cast<int32_t>(r);
-    const int32_t begin = std::max({tile_.limit_begin, query - tile_.left, range.begin});
-    const int32_t end = std::min({tile_.limit_end, query + tile_.right + 1, range.end});
-    const bool some = counts_[r] && begin < end;
-    begin_[r] = some ? begin - range.begin : 0;
-    end_[r] = some ? end - range.begin : 0;
+    const KeySpan keys = keys_of_query(tile_, range, r);
+    const bool some = counts_[r] && keys.begin < keys.end;
+    begin_[r] = some ? keys.begin - range.begin : 0;
+    end_[r] = some ? keys.end - range.begin : 0;
   }
 
   void add_scores(int64_t width, const T* values) {
@@ -305,8 +289,7 @@ template <typename T>
 void attention_tile(const AttentionPlan& plan, const QueryTile& tile, int64_t head_dim, const T* q,
                     const T* k, const T* v, float* out, int64_t out_stride, float* lse,
                     AttentionScratch& scratch) {
-  const std::vector<int32_t>& globals = plan.groups[static_cast<size_t>(tile.group)]
-                                            .global_key_rows[static_cast<size_t>(tile.sequence)];
+  const std::vector<int32_t>& globals = global_columns(plan, tile);
   TileSoftmax<T> softmax(plan, tile, head_dim, q, scratch.parts());
   if ((tile.range_count == 0 && globals.empty()) || !softmax.any_query()) {
     write_nothing(tile, head_dim, out, out_stride, lse);

@@ -44,6 +44,7 @@ inline constexpr uint64_t kMaxHubFileBytes = uint64_t{1} << 50;
 inline constexpr int64_t kMaxHidden = 65'536;
 inline constexpr int64_t kMaxSequence = 1'048'576;  // tokens
 inline constexpr int64_t kMaxWindow = 1'048'576;
+inline constexpr int64_t kMaxListedBlocks = 1 << 26;  // random blocks of an attention pattern
 inline constexpr int64_t kMaxHeadDim = 256;
 
 }  // namespace longformer

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <functional>
 #include <map>
+
+#include "cli/svg.h"
 
 namespace longformer::cli {
 namespace {
@@ -34,34 +35,6 @@ const Look& look_of(const std::string& implementation) {
     if (implementation == look.name) return look;
   }
   return kLooks.back();
-}
-
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : printable(text, Lines::kJoin)) {
-    if (c == '&') {
-      result += "&amp;";
-    } else if (c == '<') {
-      result += "&lt;";
-    } else if (c == '>') {
-      result += "&gt;";
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
-
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f", value);
-  return text;
-}
-
-std::string grouped(int64_t value) {  // 16,384
-  std::string text = std::to_string(value);
-  for (size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
-  return text;
 }
 
 // A logarithmic axis: where values lie, and the round ones among them.
@@ -124,22 +97,12 @@ struct Panel {
   std::function<std::string(double)> label;
 };
 
-std::string text_at(double x, double y, const char* anchor, const std::string& text,
-                    const char* style = "") {
-  return "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" text-anchor=\"" + anchor + "\"" +
-         style + ">" + escaped(text) + "</text>\n";
-}
-
-std::string line_of(double x1, double y1, double x2, double y2, const char* style) {
-  return "<line x1=\"" + number(x1) + "\" y1=\"" + number(y1) + "\" x2=\"" + number(x2) +
-         "\" y2=\"" + number(y2) + "\" class=\"" + style + "\"/>\n";
-}
-
 std::string mark_at(const Look& look, double x, double y) {
   const std::string mark = look.mark;
   const auto polygon = [&](const std::vector<std::pair<double, double>>& corners) {
     std::string points;
-    for (const auto& [dx, dy] : corners) points += number(x + dx) + "," + number(y + dy) + " ";
+    for (const auto& [dx, dy] : corners)
+      points += svg_number(x + dx) + "," + svg_number(y + dy) + " ";
     points.pop_back();
     return "<polygon points=\"" + points + "\" fill=\"" + look.color + "\"/>\n";
   };
@@ -160,8 +123,8 @@ std::string mark_at(const Look& look, double x, double y) {
                     {-4.5, -1.5},
                     {-1.5, -1.5}});
   }
-  return "<circle cx=\"" + number(x) + "\" cy=\"" + number(y) + "\" r=\"4\" fill=\"" + look.color +
-         "\"/>\n";
+  return "<circle cx=\"" + svg_number(x) + "\" cy=\"" + svg_number(y) + "\" r=\"4\" fill=\"" +
+         look.color + "\"/>\n";
 }
 
 std::vector<std::string> implementations_of(const std::vector<BenchRow>& rows) {
@@ -190,25 +153,25 @@ std::string draw(const Panel& panel, const std::vector<BenchRow>& rows) {
   const Axis x(lengths.front(), lengths.back(), panel.left + 16, right - 16);
   const Axis y(*low / 1.3, *high * 1.3, bottom, kTop);
 
-  std::string svg = text_at(panel.left, kTop - 12, "start", panel.title, " class=\"head\"");
+  std::string svg = svg_text(panel.left, kTop - 12, "start", panel.title, " class=\"head\"");
   for (const double tick : y.decimal_ticks()) {
-    svg += line_of(panel.left, y.at(tick), right, y.at(tick), "grid");
-    svg += text_at(panel.left - 8, y.at(tick) + 4, "end", panel.label(tick));
+    svg += svg_line(panel.left, y.at(tick), right, y.at(tick), "grid");
+    svg += svg_text(panel.left - 8, y.at(tick) + 4, "end", panel.label(tick));
   }
   for (const double tick : x.length_ticks(lengths)) {
-    svg += line_of(x.at(tick), bottom, x.at(tick), bottom + 5, "axis");
-    svg += text_at(x.at(tick), bottom + 20, "middle", grouped(std::llround(tick)));
+    svg += svg_line(x.at(tick), bottom, x.at(tick), bottom + 5, "axis");
+    svg += svg_text(x.at(tick), bottom + 20, "middle", grouped(std::llround(tick)));
   }
-  svg += line_of(panel.left, bottom, right, bottom, "axis");
-  svg += line_of(panel.left, kTop, panel.left, bottom, "axis");
-  svg += text_at((panel.left + right) / 2, bottom + 38, "middle", "tokens");
+  svg += svg_line(panel.left, bottom, right, bottom, "axis");
+  svg += svg_line(panel.left, kTop, panel.left, bottom, "axis");
+  svg += svg_text((panel.left + right) / 2, bottom + 38, "middle", "tokens");
   for (const std::string& name : implementations_of(rows)) {
     const Look& look = look_of(name);
     std::string points, marks;
     for (const BenchRow& row : rows) {
       if (row.point.implementation != name) continue;
       const double px = x.at(static_cast<double>(row.point.length)), py = y.at(value(row));
-      points += (points.empty() ? "" : " ") + number(px) + "," + number(py);
+      points += (points.empty() ? "" : " ") + svg_number(px) + "," + svg_number(py);
       marks += mark_at(look, px, py);
     }
     svg += "<polyline points=\"" + points + "\" fill=\"none\" stroke=\"" + look.color +
@@ -225,10 +188,10 @@ std::string legend(const std::vector<BenchRow>& rows) {
   std::string svg;
   for (const std::string& name : names) {
     const Look& look = look_of(name);
-    svg += "<line x1=\"" + number(x) + "\" y1=\"" + number(kLegendTop - 4) + "\" x2=\"" +
-           number(x + 28) + "\" y2=\"" + number(kLegendTop - 4) + "\" stroke=\"" + look.color +
-           "\" stroke-width=\"2\"/>\n" + mark_at(look, x + 14, kLegendTop - 4) +
-           text_at(x + 36, kLegendTop, "start", name);
+    svg += "<line x1=\"" + svg_number(x) + "\" y1=\"" + svg_number(kLegendTop - 4) + "\" x2=\"" +
+           svg_number(x + 28) + "\" y2=\"" + svg_number(kLegendTop - 4) + "\" stroke=\"" +
+           look.color + "\" stroke-width=\"2\"/>\n" + mark_at(look, x + 14, kLegendTop - 4) +
+           svg_text(x + 36, kLegendTop, "start", name);
     x += kEntry;
   }
   return svg;
@@ -257,21 +220,8 @@ std::string bench_svg(const std::vector<BenchRow>& unordered, const std::string&
   const Panel memory = {"peak memory of a call (log scale)", kRightPanel, kSmallestBytes,
                         [](const BenchRow& row) { return static_cast<double>(row.peak_bytes); },
                         [](double value) { return tick_label(bytes_text(value)); }};
-  std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + number(kWidth) +
-                    " " + number(kHeight) + "\" width=\"" + number(kWidth) + "\" height=\"" +
-                    number(kHeight) + "\" role=\"img\">\n<title>" + escaped(title) + "</title>\n";
-  svg +=
-      "<style>\n"
-      "text { font: 13px system-ui, sans-serif; fill: #24292f }\n"
-      ".head { font-weight: 600 }\n"
-      ".axis { stroke: #57606a; stroke-width: 1 }\n"
-      ".grid { stroke: #8c959f; stroke-width: 1; stroke-opacity: 0.35 }\n"
-      "@media (prefers-color-scheme: dark) {\n"
-      "  text { fill: #d7dde4 }\n"
-      "  .axis { stroke: #aab3bd }\n"
-      "}\n"
-      "</style>\n";
-  svg += text_at(kWidth / 2, 26, "middle", title, " class=\"head\"");
+  std::string svg = svg_head(kWidth, kHeight, title);
+  svg += svg_text(kWidth / 2, 26, "middle", title, " class=\"head\"");
   return svg + draw(time, rows) + draw(memory, rows) + legend(rows) + "</svg>\n";
 }
 

@@ -52,6 +52,7 @@ std::filesystem::path default_model_directory();
 void notice(const std::string& message);
 
 void add_forward(CLI::App& root, Commands& commands);
+void add_inspect(CLI::App& root, Commands& commands);
 void add_info(CLI::App& root, Commands& commands);
 void add_search(CLI::App& root, Commands& commands);
 void add_index(CLI::App& root, Commands& commands);
@@ -64,6 +65,8 @@ void add_convert(CLI::App& root, Commands& commands);
 void add_tokenize(CLI::App& root, Commands& commands);
 void add_pull(CLI::App& root, Commands& commands);
 void add_bench(CLI::App& root, Commands& commands);
+void add_pattern(CLI::App& root, Commands& commands);
+void add_attend(CLI::App& root, Commands& commands);
 void add_schema(CLI::App& root, Commands& commands);
 
 }  // namespace longformer::cli

@@ -1,5 +1,8 @@
 #include "cli/document_options.h"
 
+#include "base/limits.h"
+#include "longformer/error.h"
+
 namespace longformer::cli {
 
 void add_document_options(CLI::App& app, io::Copies copies, DocumentOptions& options) {
@@ -24,6 +27,21 @@ void add_document_options(CLI::App& app, io::Copies copies, DocumentOptions& opt
          "as an argument of its own stands for the file")
       ->type_name("GLOB=COMMAND")
       ->allow_extra_args(false);
+}
+
+std::string read_whole_document(const std::string& name, const io::ReadOptions& options,
+                                bool& replaced) {
+  std::string text;
+  io::read_document(name, options, [&](io::Document part) {
+    if (text.size() + part.text.size() > kMaxDocumentBytes) {
+      throw Error(ErrorCode::kInvalidFile, "larger than the limit of " +
+                                               std::to_string(kMaxDocumentBytes) +
+                                               " bytes for a text that is read at once");
+    }
+    replaced = replaced || part.replaced;
+    text += part.text;
+  });
+  return text;
 }
 
 }  // namespace longformer::cli

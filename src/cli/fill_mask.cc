@@ -119,7 +119,7 @@ void add_fill_mask(CLI::App& root, Commands& commands) {
   auto command = std::make_shared<FillCommand>();
   add_text_task_options(*app, command->task);
   app->add_option("--top-k", command->top_k, "Words for each mask")
-      ->check(CLI::Range(size_t{1}, size_t{100'000}))
+      ->check(CLI::Range(size_t{1}, size_t{10'000}))
       ->type_name("K")
       ->capture_default_str();
   app->add_option("--targets", command->targets,

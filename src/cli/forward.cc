@@ -6,10 +6,12 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/memory.h"
+#include "cli/attention_tensors.h"
 #include "cli/command.h"
 #include "cli/forward_inputs.h"
 #include "cli/head_options.h"
@@ -33,6 +35,7 @@ struct ForwardOptions {
   bool allow_new_head = false;
   uint64_t seed = 0;
   bool hidden_states = false;
+  bool attentions = false;
   bool timing = false;
   int repeat = 1;
 };
@@ -73,12 +76,13 @@ class ForwardModel {
     TaskOutput task;
     EncoderOutput bare;
   };
-  Result run(const EncoderInput& input, bool hidden_states) {
+  Result run(const EncoderInput& input, const TaskRunOptions& options) {
     Result result;
     if (head_) {
-      result.task = head_->run(input, {.hidden_states = hidden_states});
+      result.task = head_->run(input, options);
     } else {
-      result.bare = bare_->encode(input, {.hidden_states = hidden_states});
+      result.bare = bare_->encode(
+          input, {.hidden_states = options.hidden_states, .attentions = options.attentions});
     }
     return result;
   }
@@ -107,6 +111,11 @@ void check_rank(const InputTensors& in, const ForwardModel& model, const std::st
               place);
 }
 
+std::span<const int64_t> ids_of(const InputTensors& in, int64_t sequence) {
+  return std::span(in.input.input_ids)
+      .subspan(static_cast<size_t>(sequence * in.length()), static_cast<size_t>(in.length()));
+}
+
 // Global tokens as --global says, instead of the file's mask and of the class's default.
 void apply_global(const ForwardOptions& options, const TaskInfo& info, InputTensors& in) {
   if (options.global.empty()) return;
@@ -115,10 +124,17 @@ void apply_global(const ForwardOptions& options, const TaskInfo& info, InputTens
   mask.clear();
   if (!info.global_attention) return;
   for (int64_t s = 0; s < in.sequences(); ++s) {
-    const auto ids =
-        std::span(in.input.input_ids)
-            .subspan(static_cast<size_t>(s * in.length()), static_cast<size_t>(in.length()));
-    const std::vector<uint8_t> row = rule.apply(info, ids);
+    const std::vector<uint8_t> row = rule.apply(info, ids_of(in, s));
+    mask.insert(mask.end(), row.begin(), row.end());
+  }
+}
+
+// What a model with a head does where nobody says which tokens are global, said.
+void fill_default_global(const ForwardModel& model, InputTensors& in) {
+  std::vector<uint8_t>& mask = in.input.global_attention_mask;
+  if (!model.has_head() || !model.info().global_attention || !mask.empty()) return;
+  for (int64_t s = 0; s < in.sequences(); ++s) {
+    const std::vector<uint8_t> row = default_global(model.info(), ids_of(in, s));
     mask.insert(mask.end(), row.begin(), row.end());
   }
 }
@@ -243,17 +259,28 @@ int run_forward(const ForwardOptions& options) {
   apply_global(options, model.info(), in);
   const double load_seconds = seconds_since(start);
   const uint64_t rss_loaded = resident_bytes();
+  std::optional<AttentionTensors> attentions;
+  TaskRunOptions run{.hidden_states = options.hidden_states};
+  if (options.attentions) {
+    fill_default_global(model, in);
+    attentions.emplace(model.encoder(), in.input);
+    run.attentions = [&](const LayerAttention& layer) { attentions->add(layer); };
+  }
   ForwardModel::Result out;
   std::vector<double> passes;
   for (int pass = 0; pass < options.repeat; ++pass) {
     out = {};  // or two outputs would count in the peak
     const auto begin = Clock::now();
-    out = model.run(in.input, options.hidden_states);
+    out = model.run(in.input, run);
     passes.push_back(seconds_since(begin));
   }
   const uint64_t rss_peak = peak_resident_bytes();
   const std::vector<int64_t> global = global_counts(in, out);
-  io::write_safetensors(options.outputs, named_outputs(in, model, out),
+  std::vector<io::NamedTensor> outputs = named_outputs(in, model, out);
+  if (attentions) {
+    for (io::NamedTensor& tensor : attentions->take()) outputs.push_back(std::move(tensor));
+  }
+  io::write_safetensors(options.outputs, outputs,
                         metadata_of(model.encoder(), model.info(), global));
   report_global(options, global);
   if (options.timing) {
@@ -289,6 +316,8 @@ void add_forward(CLI::App& root, Commands& commands) {
       ->needs("--allow-new-head");
   app->add_flag("--hidden-states", options->hidden_states,
                 "Also write hidden_states.0 (embeddings) to hidden_states.N");
+  app->add_flag("--attentions", options->attentions,
+                "Also write attentions.N, and global_attentions.N where tokens are global");
   CLI::Option* timing =
       app->add_flag("--timing", options->timing,
                     "Print seconds and resident bytes as one JSON line on standard error");

@@ -2,11 +2,15 @@
 
 namespace longformer::cli {
 
-void add_head_options(CLI::App& app, std::string& global, bool& allow_new_head) {
+void add_global_option(CLI::App& app, std::string& global) {
   app.add_option("--global", global,
                  "Global tokens, instead of the task's default: none | first | question | "
                  "POSITIONS (0,7,12-20) | token:ID | regex:PATTERN, several joined by +")
       ->type_name("RULE");
+}
+
+void add_head_options(CLI::App& app, std::string& global, bool& allow_new_head) {
+  add_global_option(app, global);
   app.add_flag("--allow-new-head", allow_new_head,
                "Fill what the checkpoint lacks of the head with random numbers");
 }

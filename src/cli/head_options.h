@@ -8,7 +8,8 @@
 
 namespace longformer::cli {
 
-// Adds --global and --allow-new-head.
+void add_global_option(CLI::App& app, std::string& global);
+// Adds that and --allow-new-head.
 void add_head_options(CLI::App& app, std::string& global, bool& allow_new_head);
 
 // A notice that names the tensors of a head that are random; nothing where none is.

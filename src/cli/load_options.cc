@@ -5,7 +5,7 @@
 
 namespace longformer::cli {
 
-void add_load_options(CLI::App& app, LoadOverrides& overrides) {
+void add_reading_options(CLI::App& app, LoadOverrides& overrides) {
   app.add_option(
          "--attention-window", overrides.attention_window,
          "Attention window instead of the model's, both sides together: one width, or one a "
@@ -32,6 +32,10 @@ void add_load_options(CLI::App& app, LoadOverrides& overrides) {
                  "Arithmetic of the matrix products: f32; bf16 and int8 are faster and a little "
                  "less exact; default: int8 for a model that is stored so, else f32")
       ->check(CLI::IsMember({"f32", "bf16", "int8"}));
+}
+
+void add_load_options(CLI::App& app, LoadOverrides& overrides) {
+  add_reading_options(app, overrides);
   add_boolean(app, "--check-tensors", overrides.check_tensors,
               "Refuse a model whose weights hold NaN or infinity, and name the place");
 }

@@ -20,8 +20,9 @@ struct LoadOverrides {
   bool check_tensors = false;
 };
 
-// Adds --attention-window, --attention-dilation, --max-tokens, --positions, --compute and
-// --check-tensors.
+// Adds --attention-window, --attention-dilation, --max-tokens, --positions and --compute.
+void add_reading_options(CLI::App& app, LoadOverrides& overrides);
+// These and --check-tensors.
 void add_load_options(CLI::App& app, LoadOverrides& overrides);
 
 // Puts them into what Encoder::load and load_text_model take.

@@ -40,9 +40,12 @@ int run_command(int argc, char** argv) {
   add_forward(root, commands);
   add_tokenize(root, commands);
   add_convert(root, commands);
+  add_inspect(root, commands);
   add_info(root, commands);
   add_pull(root, commands);
   add_bench(root, commands);
+  add_pattern(root, commands);
+  add_attend(root, commands);
   add_schema(root, commands);
   try {
     root.parse(argc, argv);

@@ -186,6 +186,72 @@ constexpr std::array kTag = {
     kGlobalTokens,
 };
 
+constexpr std::array kInspect = {
+    Field{"model", FieldType::kString, "directory, or config.json, that was read"},
+    Field{"model_class", FieldType::kString, "the reference's class that is counted"},
+    Field{"layers", FieldType::kInteger, "of the model"},
+    Field{"hidden_size", FieldType::kInteger, "of the model"},
+    Field{"heads", FieldType::kInteger, "attention heads"},
+    Field{"max_tokens", FieldType::kInteger, "longest text that the model reads at once"},
+    Field{"overrides", FieldType::kStrings, "what options changed of the model"},
+    Field{"length", FieldType::kInteger, "tokens of a document"},
+    Field{"global_tokens", FieldType::kInteger, "of them, with global attention"},
+    Field{"parameters", FieldType::kInteger, "of the model class"},
+    Field{"convention", FieldType::kString,
+          "of the counts in self_attention.count and total.count"},
+    Field{"self_attention", FieldType::kObject,
+          "of layer 0: parameters, count, and one count a convention"},
+    Field{"total", FieldType::kObject, "of one document: the same"},
+    Field{"modules", FieldType::kObjects,
+          "layer (null outside layers), name, parameters, and one count a convention: ptflops, "
+          "exact and executed in multiply-accumulates, torch in FLOP"},
+    Field{"efficiency", FieldType::kNumber, "exact over executed, of the whole model"},
+    Field{"attention_efficiency", FieldType::kNumber, "the same of scores and context alone"},
+    Field{"receptive_field", FieldType::kObjects,
+          "one a layer: layer, window and dilation (null: full attention), left and right (tokens "
+          "that reach this far through all layers so far; null: everything), tokens of the text"},
+    Field{"memory", FieldType::kObject,
+          "batch, threads, compute, computed, stored; bytes: weights, loading, activations, "
+          "file_pages, libraries, peak (their sum, above the empty process), process (with it)"},
+};
+
+constexpr std::array kPattern = {
+    Field{"pattern", FieldType::kString, "who attends to whom, in words"},
+    Field{"length", FieldType::kInteger, "tokens"},
+    Field{"heads", FieldType::kInteger, "attention heads"},
+    Field{"head", FieldType::kInteger, "the one that is counted, from 0"},
+    Field{"layer", FieldType::kIntegerOrNull, "of the model, from 0; null: no model"},
+    Field{"scores", FieldType::kInteger, "that the head computes; repeated blocks count each time"},
+    Field{"full_scores", FieldType::kInteger, "of full attention: length x length"},
+    Field{"share", FieldType::kNumber, "scores / full_scores"},
+    Field{"local", FieldType::kInteger, "scores of the window, block window or box"},
+    Field{"global", FieldType::kInteger, "scores of the rows and columns of global tokens"},
+    Field{"random", FieldType::kInteger, "scores of random blocks"},
+    Field{"padding_scores", FieldType::kInteger,
+          "beyond `scores`: of keys that fill up the boxes at the border of a grid"},
+    Field{"scores_all_heads", FieldType::kInteger, "sum of scores over the heads"},
+    Field{"output", FieldType::kStringOrNull, "the picture that was written"},
+};
+
+constexpr std::array kAttend = {
+    Field{"rank", FieldType::kInteger, "1 for the strongest"},
+    Field{"weight", FieldType::kNumber, "share of its attention that the first token gives"},
+    Field{"layer", FieldType::kIntegerOrNull, "from 0; null: the average of all"},
+    Field{"head", FieldType::kIntegerOrNull, "from 0; null: the average of all"},
+    Field{"from", FieldType::kInteger, "the token that looks: its place in the sequence, from 0"},
+    Field{"to", FieldType::kInteger, "the token that it looks at"},
+    Field{"distance", FieldType::kInteger, "tokens from the first to the second; below 0: back"},
+    Field{"from_token", FieldType::kString, "as the vocabulary spells it"},
+    Field{"to_token", FieldType::kString, "likewise"},
+    Field{"from_start", FieldType::kIntegerOrNull,
+          "first character in the document's text; null: a special token"},
+    Field{"from_end", FieldType::kIntegerOrNull, "character behind it"},
+    Field{"to_start", FieldType::kIntegerOrNull, "likewise"},
+    Field{"to_end", FieldType::kIntegerOrNull, "likewise"},
+    Field{"from_line", FieldType::kInteger, "from 1; of special tokens the line beside them"},
+    Field{"to_line", FieldType::kInteger, "likewise"},
+};
+
 constexpr std::array kTables = {
     RecordTable{"search", "One passage, best first", kSearch},
     RecordTable{"index", "The summary of one run of index or index merge", kIndex},
@@ -197,7 +263,10 @@ constexpr std::array kTables = {
     RecordTable{"tag", "One text, or list of words", kTag},
     RecordTable{"convert", "One conversion", kConvert},
     RecordTable{"pull", "One download", kPull},
+    RecordTable{"inspect", "One model at one length", kInspect},
+    RecordTable{"attend", "One link between two tokens, strongest first", kAttend},
     RecordTable{"bench", "One implementation at one length", kBench},
+    RecordTable{"pattern", "The counts of one attention pattern", kPattern},
 };
 
 Json list_of(const char* type) { return {{"type", "array"}, {"items", {{"type", type}}}}; }

@@ -100,21 +100,6 @@ TokenSource source_of(std::string text, const std::string& name, bool words) {
   return source;
 }
 
-// All parts of a document.
-std::string read_whole(const std::string& name, const io::ReadOptions& options, bool& replaced) {
-  std::string text;
-  io::read_document(name, options, [&](io::Document part) {
-    if (text.size() + part.text.size() > kMaxDocumentBytes) {
-      throw Error(ErrorCode::kInvalidFile, "larger than the limit of " +
-                                               std::to_string(kMaxDocumentBytes) +
-                                               " bytes for a text that is read at once");
-    }
-    replaced = replaced || part.replaced;
-    text += part.text;
-  });
-  return text;
-}
-
 // The work of one call: reads the files one after the other and prints their records.
 class Run {
  public:
@@ -126,7 +111,7 @@ class Run {
     if (command.pair.empty()) return;
     bool replaced = false;
     try {
-      second_ = source_of(read_whole(command.pair, command.documents.read, replaced), command.pair,
+      second_ = source_of(read_whole_document(command.pair, command.documents.read, replaced), command.pair,
                           command.words);
     } catch (const Error& error) {
       throw Error(error.code(), error.what(), "--pair " + printable(command.pair, Lines::kJoin));
@@ -182,7 +167,7 @@ class Run {
     try {
       if (command_.words) {
         print_text(name,
-                   source_of(read_whole(name, command_.documents.read, replaced), name, true));
+                   source_of(read_whole_document(name, command_.documents.read, replaced), name, true));
       } else {
         int64_t line = 0;
         io::read_document(name, command_.documents.read, [&](io::Document part) {

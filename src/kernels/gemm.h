@@ -28,6 +28,9 @@ class PackedMatrix {
   static PackedMatrix pack(const int8_t* weight, const float* scales, int64_t out_features,
                            int64_t in_features);
 
+  // A matrix without values, for what is planned before weights are there: linear() refuses it.
+  static PackedMatrix planned(int64_t out_features, int64_t in_features, DType type);
+
   DType type() const noexcept { return type_; }
   // Of the rows that it is multiplied with: kF32, kBF16; kU8 for kI8.
   DType row_type() const noexcept { return type_ == DType::kI8 ? DType::kU8 : type_; }

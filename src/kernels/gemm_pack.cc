@@ -159,6 +159,11 @@ PackedMatrix PackedMatrix::pack(const int8_t* weight, const float* scales, int64
   return PackedMatrix(DType::kI8, out_features, in_features, std::move(impl));
 }
 
+PackedMatrix PackedMatrix::planned(int64_t out_features, int64_t in_features, DType type) {
+  check_sizes(type, out_features, in_features);
+  return PackedMatrix(type, out_features, in_features, nullptr);
+}
+
 PackedMatrix::PackedMatrix(DType type, int64_t out_features, int64_t in_features,
                            std::shared_ptr<const Impl> impl)
     : type_(type), out_features_(out_features), in_features_(in_features), impl_(std::move(impl)) {}

@@ -15,11 +15,13 @@
 #include "kernels/rowwise.h"
 #include "models/encoder_batch.h"
 #include "models/family.h"
+#include "models/layer_plans.h"
 #include "models/memory_need.h"
 #include "models/overrides.h"
 #include "models/weights.h"
 #include "nn/encoder_stack.h"
 #include "nn/encoder_stream.h"
+#include "nn/layer_attention.h"
 #include "nn/pooler.h"
 
 namespace longformer {
@@ -33,6 +35,8 @@ struct Encoder::Impl {
 
   void stream(const EncoderInput& input, const EncoderBatch& batch, const EncodeOptions& options,
               EncoderOutput& output);
+  void show_attention(int64_t layer, const std::vector<LayerContext>& contexts, const float* x,
+                      const EncodeOptions& options);
 };
 
 Encoder::Encoder(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -99,25 +103,19 @@ class BatchContexts {
  public:
   BatchContexts(const EncoderConfig& config, const EncoderInput& input, const EncoderBatch& batch,
                 ThreadPool& pool)
-      : config_(config), batch_(batch), pool_(pool), pattern_(attention_pattern(config, input)) {
+      : config_(config),
+        batch_(batch),
+        pool_(pool),
+        plans_(config, attention_pattern(config, input)) {
     for (int64_t layer = 0; layer < config.layers; ++layer) {
-      contexts_.push_back({plan_of(layer), angles_of(layer)});
+      contexts_.push_back({&plans_.of(layer), angles_of(layer)});
     }
   }
 
+  const LayerPlans& plans() const { return plans_; }
   const std::vector<LayerContext>& contexts() const { return contexts_; }
 
  private:
-  const AttentionPlan* plan_of(int64_t layer) {
-    const std::pair key{config_.window_of(layer), config_.dilation_of(layer)};
-    std::unique_ptr<AttentionPlan>& plan = plans_[key];
-    if (plan == nullptr) {
-      set_layer(config_, layer, pattern_);
-      plan = std::make_unique<AttentionPlan>(compile(pattern_));
-    }
-    return plan.get();
-  }
-
   const RotaryAngles* angles_of(int64_t layer) {
     if (config_.position_kind != PositionKind::kRotary) return nullptr;
     const double theta = config_.rotary_theta[static_cast<size_t>(layer)];
@@ -132,8 +130,7 @@ class BatchContexts {
   const EncoderConfig& config_;
   const EncoderBatch& batch_;
   ThreadPool& pool_;
-  AttentionPattern pattern_;
-  std::map<std::pair<int64_t, int64_t>, std::unique_ptr<AttentionPlan>> plans_;
+  LayerPlans plans_;
   std::map<double, std::unique_ptr<RotaryAngles>> angles_;
   std::vector<LayerContext> contexts_;
 };
@@ -192,8 +189,8 @@ void clear_others(const std::vector<int64_t>& wanted, int64_t rows, int64_t cols
 }
 
 void check_options(const EncodeOptions& options) {
-  if (options.receive && (options.hidden_states || !options.wanted.empty())) {
-    refuse("receive cannot be combined with hidden_states or wanted");
+  if (options.receive && (options.hidden_states || !options.wanted.empty() || options.attentions)) {
+    refuse("receive cannot be combined with hidden_states, wanted or attentions");
   }
 }
 
@@ -261,6 +258,15 @@ void Encoder::Impl::stream(const EncoderInput& input, const EncoderBatch& batch,
   }
 }
 
+// x: the layer's input.
+void Encoder::Impl::show_attention(int64_t layer, const std::vector<LayerContext>& contexts,
+                                   const float* x, const EncodeOptions& options) {
+  const auto index = static_cast<size_t>(layer);
+  AttentionProbe probe(weights.layers[index], contexts[index], config.head_dim(), x, *pool);
+  options.attentions(
+      {layer, config.heads, [&probe](const AttentionVisitor& visitor) { probe.visit(visitor); }});
+}
+
 EncoderOutput Encoder::encode(const EncoderInput& input, const EncodeOptions& options) {
   const EncoderConfig& config = impl_->config;
   check_options(options);
@@ -278,8 +284,9 @@ EncoderOutput Encoder::encode(const EncoderInput& input, const EncodeOptions& op
     return output;
   }
   const BatchContexts contexts(config, input, batch, *impl_->pool);
-  check_room(encode_need({impl_->weights.layers, contexts.contexts(), config.head_dim(),
-                          impl_->pool->threads(), options.hidden_states}),
+  check_room(encode_need({config, impl_->weights.precision, contexts.plans(),
+                          impl_->pool->threads(), options.hidden_states,
+                          static_cast<bool>(options.attentions)}),
              impl_->workspace.planes.capacity(), std::to_string(batch.rows) + " tokens need",
              "give fewer at once, or read the text in windows (max_tokens)");
 
@@ -292,7 +299,11 @@ EncoderOutput Encoder::encode(const EncoderInput& input, const EncodeOptions& op
       output.hidden_states.emplace_back(state, state + batch.rows * config.hidden_size);
     }
     if (options.progress) options.progress(layer + 1, config.layers);
-    return !(options.cancelled && options.cancelled());
+    if (options.cancelled && options.cancelled()) return false;
+    if (options.attentions && layer + 1 < config.layers) {
+      impl_->show_attention(layer + 1, contexts.contexts(), state, options);
+    }
+    return true;
   };
   if (!run_encoder(impl_->weights.layers, contexts.contexts(), config.head_dim(), x,
                    impl_->workspace, observe, *impl_->pool, {.wanted = computed})) {

@@ -260,7 +260,7 @@ HeadConfig read_head_config(const io::Config& config, const EncoderConfig& encod
     const bool known =
         task && options.model_class == class_prefix(encoder) + std::string(ending_of(*task).ending);
     if (!known || (options.task && *options.task != *task)) {
-      throw Error(ErrorCode::kUnsupported, "the class that is asked for is not computed for a " +
+      throw Error(ErrorCode::kUnsupported, options.model_class + " is not computed for a " +
                                                encoder.model_type + " checkpoint; there are " +
                                                encoder.model_class + ", " + head_classes(encoder));
     }

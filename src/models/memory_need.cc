@@ -1,21 +1,40 @@
 #include "models/memory_need.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <set>
 
-#include "attention/align.h"
 #include "base/memory.h"
 #include "kernels/gemm.h"
 #include "longformer/error.h"
 #include "models/weights.h"
+#include "nn/encoder_stack.h"
+#include "nn/layer_attention.h"
 
 namespace longformer {
 namespace {
 
 constexpr uint64_t kAlwaysThere = 64 << 20;
+// Measured, beyond the memory that is planned: code that runs for the first time, kernels that the
+// matrix library generates, the heads of files, the stacks of threads.
+constexpr uint64_t kLibraries = 4 << 20;
+constexpr uint64_t kLibrariesOfAThread = 512 << 10;
+// Bytes of a file that one touch maps: a large folio, or what the system maps around a page.
+// Measured on files that had just been written, about this share lies in large ones.
+constexpr double kLargeFolio = 2 << 20;
+constexpr double kAroundAPage = 64 << 10;
+constexpr double kInLargeFolios = 0.8;
+// Of one token: its id, position and type.
+constexpr uint64_t kTokenBytes = 3 * sizeof(int64_t);
 
 uint64_t states(int64_t rows, int64_t hidden) {
   return static_cast<uint64_t>(rows * hidden) * sizeof(float);
+}
+
+kernels::PackedMatrix planned_matrix(int64_t out, int64_t in, const WeightTypes& types) {
+  const bool too_wide = types.multiplied == DType::kI8 && in > kernels::kMaxInt8Features;
+  return kernels::PackedMatrix::planned(out, in, too_wide ? DType::kF32 : types.multiplied);
 }
 
 uint64_t planes_need(const EncoderLayer& layer, const AttentionPlan& plan, int64_t head_dim) {
@@ -32,39 +51,152 @@ uint64_t scratch_need(const EncoderLayer& layer, const AttentionPlan& plan, int6
          TileScratch::bytes_for(layer, plan, head_dim, make_row_tiles(plan, threads));
 }
 
-}  // namespace
+uint64_t plan_bytes(const AttentionPlan& plan) {
+  const auto rows = static_cast<uint64_t>(plan.rows);
+  return rows * (plan.groups.size() * 2 * sizeof(int32_t) + 1) +
+         plan.tiles.size() * sizeof(QueryTile) + plan.ranges.size() * sizeof(KeyRange) +
+         plan.excluded.size() * sizeof(int32_t);
+}
 
-uint64_t load_need(const EncoderConfig& config, const Precision& precision, int threads) {
+uint64_t angles_need(const EncoderConfig& config, int64_t rows) {
+  const std::set<double> thetas(config.rotary_theta.begin(), config.rotary_theta.end());
+  return thetas.size() * states(rows, config.head_dim());
+}
+
+// Matrices by name: the type that each is multiplied in. Those of global rows are not packed.
+std::map<std::string, DType> packed_types(const EncoderConfig& config, const Precision& precision) {
   std::map<std::string, DType> types;
   for (const std::string& name : linear_weights(config)) types[name] = precision.linear.multiplied;
   for (const std::string& name : outer_weights(config)) types[name] = precision.outer.multiplied;
-  uint64_t packed = 0;
-  uint64_t largest = 0;
+  return types;
+}
+
+struct PackedSizes {
+  uint64_t bytes = 0;    // of all that is held
+  uint64_t largest = 0;  // elements of the largest matrix
+};
+
+PackedSizes packed_sizes(const EncoderConfig& config, const Precision& precision) {
+  const std::map<std::string, DType> types = packed_types(config, precision);
+  PackedSizes sizes;
   for (const io::ExpectedTensor& tensor : expected_tensors(config)) {
-    const auto type = types.find(tensor.name);
-    if (type == types.end() || is_global_projection(tensor.name)) continue;
     const auto count = static_cast<uint64_t>(element_count(tensor.shape));
-    packed += count * dtype_size(type->second);
-    largest = std::max(largest, count);
+    const auto type = types.find(tensor.name);
+    if (type == types.end()) {
+      if (tensor.shape.size() == 1) sizes.bytes += count * sizeof(float);
+      continue;
+    }
+    if (is_global_projection(tensor.name)) continue;
+    sizes.bytes += count * dtype_size(type->second);
+    sizes.largest = std::max(sizes.largest, count);
   }
-  const bool converts = config.int8_weights || precision.linear.rounded != DType::kF32;
-  return packed + (converts ? static_cast<uint64_t>(threads) * largest * sizeof(float) : 0);
+  return sizes;
+}
+
+bool converts(const EncoderConfig& config, const Precision& precision, DType stored) {
+  return config.int8_weights || precision.linear.rounded != DType::kF32 || stored != DType::kF32;
+}
+
+// What `touches` anywhere in that many bytes map, `unit` bytes each.
+double mapped_in_units(double bytes, double touches, double unit) {
+  const double units = std::max(1.0, bytes / unit);
+  return bytes * (1.0 - std::pow(1.0 - 1.0 / units, touches));
+}
+
+uint64_t mapped_of(uint64_t bytes, int64_t touches) {
+  const auto part = [&](double share, double unit) {
+    return mapped_in_units(share * static_cast<double>(bytes), share * static_cast<double>(touches),
+                           unit);
+  };
+  return static_cast<uint64_t>(part(kInLargeFolios, kLargeFolio) +
+                               part(1.0 - kInLargeFolios, kAroundAPage));
+}
+
+uint64_t file_pages_need(const EncodeNeed& batch, DType stored) {
+  const EncoderConfig& config = batch.config;
+  const AttentionPattern& pattern = batch.plans.of(0).pattern;
+  const DType tables = config.int8_weights ? DType::kBF16 : stored;
+  const uint64_t row = static_cast<uint64_t>(config.hidden_size) * dtype_size(tables);
+  uint64_t bytes =
+      mapped_of(static_cast<uint64_t>(config.vocab_size) * row, batch.plans.of(0).rows);
+  if (config.names->position_embeddings != nullptr) {
+    const int64_t longest = *std::max_element(pattern.lengths.begin(), pattern.lengths.end());
+    bytes += static_cast<uint64_t>(std::min(longest, config.position_rows)) * row;
+  }
+  if (batch.plans.of(0).global_rows.empty()) return bytes;
+  const DType linear = config.int8_weights ? DType::kI8 : stored;
+  for (const io::ExpectedTensor& tensor : expected_tensors(config)) {
+    if (!is_global_projection(tensor.name) || tensor.shape.size() != 2) continue;
+    bytes += static_cast<uint64_t>(element_count(tensor.shape)) * dtype_size(linear);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+EncoderLayer planned_layer(const EncoderConfig& config, const Precision& precision) {
+  const int64_t hidden = config.hidden_size;
+  const int64_t gates = config.feed_forward == FeedForwardKind::kGated ? 2 : 1;
+  EncoderLayer layer;
+  AttentionWeights& attention = layer.attention;
+  for (Linear* linear : {&attention.query, &attention.key, &attention.value, &attention.output}) {
+    linear->weight = planned_matrix(hidden, hidden, precision.linear);
+  }
+  attention.placement = config.norm_placement;
+  FeedForwardWeights& feed_forward = layer.feed_forward;
+  feed_forward.inner.weight =
+      planned_matrix(gates * config.intermediate_size, hidden, precision.linear);
+  feed_forward.outer.weight = planned_matrix(hidden, config.intermediate_size, precision.outer);
+  feed_forward.placement = config.norm_placement;
+  feed_forward.kind = config.feed_forward;
+  return layer;
+}
+
+uint64_t weights_need(const EncoderConfig& config, const Precision& precision) {
+  return packed_sizes(config, precision).bytes;
+}
+
+uint64_t load_need(const EncoderConfig& config, const Precision& precision, int threads,
+                   DType stored) {
+  const PackedSizes sizes = packed_sizes(config, precision);
+  if (!converts(config, precision, stored)) return sizes.bytes;
+  return sizes.bytes + static_cast<uint64_t>(threads) * sizes.largest * sizeof(float);
 }
 
 uint64_t encode_need(const EncodeNeed& batch) {
-  uint64_t planes = 0, scratch = 0, global = 0;
-  const AttentionPlan* last = nullptr;
-  for (size_t l = 0; l < batch.layers.size(); ++l) {
-    const AttentionPlan& plan = *batch.contexts[l].plan;
-    if (&plan == last) continue;
-    last = &plan;
-    planes = std::max(planes, planes_need(batch.layers[l], plan, batch.head_dim));
-    scratch = std::max(scratch, scratch_need(batch.layers[l], plan, batch.head_dim, batch.threads));
-    global = std::max(global, GlobalAttention::bytes_for(plan, batch.head_dim, batch.threads));
+  const EncoderConfig& config = batch.config;
+  const EncoderLayer layer = planned_layer(config, batch.precision);
+  const int64_t head_dim = config.head_dim();
+  uint64_t planes = 0, scratch = 0, global = 0, plans = 0, probe = 0;
+  for (const AttentionPlan* plan : batch.plans.distinct()) {
+    planes = std::max(planes, planes_need(layer, *plan, head_dim));
+    scratch = std::max(scratch, scratch_need(layer, *plan, head_dim, batch.threads));
+    global = std::max(global, GlobalAttention::bytes_for(*plan, head_dim, batch.threads));
+    plans += plan_bytes(*plan);
+    if (!batch.attentions) continue;
+    probe = std::max(probe, AttentionProbe::bytes_for(layer, *plan, head_dim, batch.threads));
   }
-  const uint64_t copies = batch.hidden_states ? batch.layers.size() + 2 : 1;
-  const int64_t hidden = last->pattern.heads * batch.head_dim;
-  return copies * states(last->rows, hidden) + planes + scratch + global;
+  const int64_t rows = batch.plans.of(0).rows;
+  const auto copies = static_cast<uint64_t>(batch.hidden_states ? config.layers + 2 : 1);
+  return copies * states(rows, config.hidden_size) + angles_need(config, rows) + planes + scratch +
+         global + plans + probe + static_cast<uint64_t>(rows) * kTokenBytes;
+}
+
+MemoryEstimate estimate_memory(const EncodeNeed& batch, DType stored) {
+  const PackedSizes sizes = packed_sizes(batch.config, batch.precision);
+  const auto threads = static_cast<uint64_t>(batch.threads);
+  MemoryEstimate need;
+  need.weights = sizes.bytes;
+  need.loading = load_need(batch.config, batch.precision, batch.threads, stored) - sizes.bytes;
+  need.activations = encode_need(batch);
+  need.file_pages = file_pages_need(batch, stored);
+  need.libraries = kLibraries + threads * kLibrariesOfAThread;
+  // Each thread has the pages of one matrix mapped while it packs it.
+  const DType file_type = batch.config.int8_weights ? DType::kI8 : stored;
+  const uint64_t packing = threads * sizes.largest * dtype_size(file_type);
+  need.peak = need.libraries + need.weights + need.loading +
+              std::max(packing, need.activations + need.file_pages);
+  return need;
 }
 
 void check_room(uint64_t needed, uint64_t held, const std::string& what, const std::string& advice,

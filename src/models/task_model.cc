@@ -43,8 +43,8 @@ std::vector<std::string> absent_tensors(const HeadConfig& head, const EncoderCon
               "the checkpoint has no head for " + std::string(task_name(head.info.task)) + " (" +
                   head.info.model_class + "): " + names +
                   (absent.size() == 1 ? " is missing" : " are missing") +
-                  "; take a checkpoint that was trained for it (a new, random head needs "
-                  "allow_new_head)",
+                  "; take a checkpoint that was trained for it (--allow-new-head fills what is missing "
+                  "with random numbers)",
               place);
 }
 
@@ -308,6 +308,7 @@ TaskOutput TaskModel::run(const EncoderInput& input, const TaskRunOptions& optio
   encode.hidden_states = options.hidden_states;
   encode.pooler = false;
   encode.progress = options.progress;
+  encode.attentions = options.attentions;
   encode.cancelled = options.cancelled;
   const size_t tokens = input.input_ids.size();
   std::vector<int64_t> rows;  // that the head reads; none: all of them

@@ -126,7 +126,7 @@ void project_keys_values(const LayerContext& context, const AttentionWeights& we
     }
   };
   one(weights.key, context.rotary, planes.k);
-  one(weights.value, nullptr, planes.v);
+  if (planes.v != nullptr) one(weights.value, nullptr, planes.v);
 }
 
 void project_queries(const LayerContext& context, const AttentionWeights& weights, int64_t head_dim,

@@ -48,7 +48,7 @@ DType plane_type(const AttentionWeights& weights);
 struct KeyValuePlanes {
   DType type = DType::kF32;
   void* k = nullptr;
-  void* v = nullptr;
+  void* v = nullptr;  // null: only keys are projected
 };
 // Both of `elements` zeros, and nothing else, in the arena.
 KeyValuePlanes zeroed_planes(Arena& arena, int64_t elements, DType type);

@@ -20,6 +20,8 @@ class ThreadPool;
 
 class GlobalAttention {
  public:
+  static constexpr int64_t kJobQueries = 16;  // global queries that are computed together
+
   // Plans the work of one plan; buffers are kept from layer to layer.
   void resize(const AttentionPlan& plan, int64_t head_dim, int threads);
   // About the bytes that resize() and run() take.
@@ -33,8 +35,6 @@ class GlobalAttention {
   const float* context() const noexcept { return jobs_.empty() ? nullptr : context_.data(); }
 
  private:
-  static constexpr int64_t kJobQueries = 16;
-
   // Up to kJobQueries global queries of one sequence.
   struct Job {
     int32_t entry = 0;  // into plan.global_rows

@@ -123,6 +123,11 @@ MaskedText cut_masks(const TaskTextModel& model, std::string text, const MaskTok
     throw Error(ErrorCode::kInvalidArgument,
                 "has no mask token; write " + mask.text + " where a word is to be found");
   }
+  if (masks.size() > kMaxMasks) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "has " + std::to_string(masks.size()) + " mask tokens; at most " +
+                    std::to_string(kMaxMasks) + " are allowed in one text");
+  }
   result.tokens = static_cast<int64_t>(tokens.size());
   const size_t prefix = model.tokenizer.special_prefix().size();
   const size_t specials = prefix + model.tokenizer.special_suffix().size();

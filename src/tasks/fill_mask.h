@@ -35,6 +35,7 @@ struct MaskWindow {
   std::vector<size_t> masks;    // positions of all mask tokens in it
   std::vector<uint8_t> wanted;  // those answered from here, one a token
 };
+inline constexpr size_t kMaxMasks = 1000;  // of a text: each answer repeats what stands around
 struct MaskedText {
   std::string text;
   std::vector<MaskWindow> windows;  // one where the text fits
@@ -42,7 +43,7 @@ struct MaskedText {
   bool partly_read = false;         // longer than the model: only what stands around masks is read
 };
 // Texts that are longer than the model are read in windows, the first unanswered mask in the
-// middle of each. Throws kInvalidArgument for a text without a mask.
+// middle of each. Throws kInvalidArgument for a text without a mask, or with more than kMaxMasks.
 MaskedText cut_masks(const TaskTextModel& model, std::string text, const MaskToken& mask);
 
 struct MaskFill {

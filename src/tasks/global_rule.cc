@@ -142,6 +142,7 @@ void GlobalRule::Part::mark_matches(const text::Encoding& tokens, int8_t sequenc
                                     std::string_view text, std::vector<uint8_t>& mask) const {
   std::vector<text::RegexMatch> matches;
   regex->find_all(text, matches);
+  std::erase_if(matches, [](const text::RegexMatch& match) { return match.begin == match.end; });
   size_t next = 0;
   for (size_t t = 0; t < tokens.size(); ++t) {
     if (tokens.sequence[t] != sequence) continue;

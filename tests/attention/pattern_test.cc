@@ -90,6 +90,58 @@ const BadCase kBadCases[] = {
        p.valid = {{{0, 5}, {4, 6}}, {}};
      },
      {"valid[0][1]", "[4, 6)", "5"}},
+    {"grid_and_window",
+     [](AttentionPattern& p) {
+       p.lengths = {10, 10};
+       p.grid = Grid{2, 5, 1, 1, 0};
+     },
+     {"grid", "window"}},
+    {"grid_length",
+     [](AttentionPattern& p) {
+       p.grid = Grid{2, 5, 1, 1, 0};
+     },
+     {"lengths[1]", "4"}},
+    {"grid_side",
+     [](AttentionPattern& p) {
+       p.grid = Grid{2, 0, 1, 1, 0};
+     },
+     {"grid.width is 0"}},
+    {"grid_huge",
+     [](AttentionPattern& p) {
+       p.grid = Grid{int64_t{1} << 40, 5, 1, 1, 0};
+     },
+     {"grid.height"}},
+    {"grid_shift",
+     [](AttentionPattern& p) {
+       p.grid = Grid{2, 5, 4, 3, 3};
+     },
+     {"grid.shift is 3", "0 to", "2"}},
+    {"blocks_size", [](AttentionPattern& p) { p.blocks = Blocks{}; }, {"blocks.size is 0"}},
+    {"blocks_reach",
+     [](AttentionPattern& p) {
+       p.window.reset();
+       p.blocks = Blocks{.size = 4, .reach = -1, .extra = {}};
+     },
+     {"blocks.reach is -1"}},
+    {"blocks_and_window",
+     [](AttentionPattern& p) { p.blocks = Blocks{.size = 4, .reach = 1, .extra = {}}; },
+     {"blocks.reach", "window"}},
+    {"blocks_heads",
+     [](AttentionPattern& p) {
+       p.blocks = Blocks{.size = 4, .reach = {}, .extra = {{{}, {}, {}}}};
+     },
+     {"blocks.extra", "1 of 2 heads"}},
+    {"blocks_count",
+     [](AttentionPattern& p) {
+       p.blocks = Blocks{.size = 4, .reach = {}, .extra = {{{}, {}, {}}, {{}, {}}}};
+     },
+     {"blocks.extra[1] has 2 lists", "3 blocks"}},
+    {"blocks_range",
+     [](AttentionPattern& p) {
+       p.lengths = {10, 9};
+       p.blocks = Blocks{.size = 4, .reach = {}, .extra = {{{}, {0, 3}, {}}, {{}, {}, {}}}};
+     },
+     {"blocks.extra[0][1][1] is 3", "0 to 2"}},
     {"memory", [](AttentionPattern& p) { p.memory.length = -4; }, {"memory.length", "-4"}},
     {"dropout", [](AttentionPattern& p) { p.dropout.probability = 1.5; }, {"dropout", "1.5"}},
     {"dropout_nan",
@@ -134,9 +186,12 @@ TEST(PatternUnsupported, CompileNamesTheField) {
   const std::pair<const char*, Change> cases[] = {
       {"grid",
        [](AttentionPattern& p) {
+         p.window.reset();
+         p.lengths = {10, 10};
          p.grid = Grid{2, 5, 1, 1, 0};
        }},
-      {"blocks", [](AttentionPattern& p) { p.blocks = Blocks{}; }},
+      {"blocks",
+       [](AttentionPattern& p) { p.blocks = Blocks{.size = 4, .reach = {}, .extra = {}}; }},
       {"memory.length = 5", [](AttentionPattern& p) { p.memory.length = 5; }},
       {"memory.cross_source", [](AttentionPattern& p) { p.memory.cross_source = true; }},
       {"bias = slopes", [](AttentionPattern& p) { p.bias = BiasKind::kSlopes; }},
@@ -199,6 +254,84 @@ TEST(PatternCount, GlobalsCountOnceAndOnlyWhereValid) {
   EXPECT_TRUE(is_global(pattern, 0, 5));
   EXPECT_FALSE(is_valid(pattern, 0, 4));
   EXPECT_TRUE(is_valid(pattern, 1, 3));
+}
+
+// The description of Swin's shifted windows, step by step: pad, roll, cut, number the regions.
+TEST(PatternCount, ShiftedWindowsByTheRollOfThePaddedMap) {
+  for (const Grid& grid : {Grid{8, 8, 4, 4, 2}, Grid{10, 7, 3, 3, 1}, Grid{9, 12, 5, 5, 2},
+                           Grid{6, 6, 3, 3, 0}, Grid{5, 3, 7, 7, 0}, Grid{64, 64, 14, 14, 0}}) {
+    AttentionPattern pattern;
+    pattern.lengths = {grid.height * grid.width};
+    pattern.grid = grid;
+    validate(pattern);
+    const int64_t box = grid.box_height, shift = grid.shift;
+    const int64_t high = (grid.height + box - 1) / box * box;
+    const int64_t wide = (grid.width + box - 1) / box * box;
+    struct Place {
+      int64_t token;  // -1: padding
+      int64_t window;
+      int64_t region;
+    };
+    std::vector<Place> places;  // of the rolled map
+    const auto region = [&](int64_t at, int64_t size) {
+      if (shift == 0 || at < size - box) return 0;
+      return at < size - shift ? 1 : 2;
+    };
+    for (int64_t a = 0; a < high; ++a) {
+      for (int64_t b = 0; b < wide; ++b) {
+        const int64_t y = (a + shift) % high, x = (b + shift) % wide;
+        places.push_back({y < grid.height && x < grid.width ? y * grid.width + x : -1,
+                          a / box * (wide / box) + b / box, 3 * region(a, high) + region(b, wide)});
+      }
+    }
+    for (const Place& query : places) {
+      if (query.token < 0 || (grid.height == 64 && query.token % 61 != 0)) continue;
+      int64_t padding = 0;
+      for (const Place& key : places) {
+        const bool sees = key.window == query.window && key.region == query.region;
+        if (key.token < 0) {
+          padding += sees;
+          continue;
+        }
+        ASSERT_EQ(count(pattern, 0, 0, query.token, key.token), sees ? 1 : 0)
+            << to_string(pattern) << " " << query.token << " " << key.token;
+      }
+      ASSERT_EQ(padding_keys(pattern, 0, query.token), padding)
+          << to_string(pattern) << " " << query.token;
+    }
+  }
+}
+
+TEST(PatternCount, BlocksByHand) {
+  AttentionPattern pattern;
+  pattern.lengths = {10};
+  pattern.blocks = Blocks{.size = 4, .reach = 0, .extra = {{{1, 1}, {1}, {}}}};
+  EXPECT_EQ(row(pattern, 0, 0), "1111222200");
+  EXPECT_EQ(row(pattern, 0, 5), "0000222200");
+  EXPECT_EQ(row(pattern, 0, 9), "0000000011");
+  pattern.global = {{6}};
+  pattern.valid = {{{0, 5}, {6, 10}}};
+  EXPECT_EQ(row(pattern, 0, 0), "1111203200");  // 5 is masked, 6 global and listed twice
+  EXPECT_EQ(row(pattern, 0, 6), "1111202211");
+  EXPECT_EQ(row(pattern, 0, 5), "0000000000");
+  pattern.blocks->reach.reset();
+  pattern.window = Window{1, 0};
+  EXPECT_EQ(row(pattern, 0, 8), "0000001110");
+  pattern.window.reset();
+  EXPECT_EQ(row(pattern, 0, 8), "0000001000");  // without a window only lists and globals
+}
+
+TEST(PatternText, NamesGridAndBlocks) {
+  AttentionPattern pattern;
+  pattern.lengths = {49};
+  pattern.grid = Grid{7, 7, 4, 4, 2};
+  EXPECT_EQ(to_string(pattern),
+            "grid 7x7 in boxes of 4x4 shifted by 2, no global tokens, 1 sequence of 49");
+  pattern.grid.reset();
+  pattern.blocks = Blocks{.size = 25, .reach = 1, .extra = {{{1}, {0, 0}}}};
+  EXPECT_EQ(to_string(pattern),
+            "blocks of 25 reaching 1 block to each side and up to 2 more, no global tokens, 1 "
+            "sequence of 49");
 }
 
 TEST(PatternText, NamesEveryFieldInUse) {

@@ -1,12 +1,12 @@
 // Lines in and out, without a model: what is skipped, what is continued, what is refused.
 #include "cli/line_files.h"
 
-#include <zlib.h>
-
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "base/limits.h"
+#include "io/document_testing.h"
 #include "io/files.h"
 #include "support/expect_error.h"
 #include "support/random_model.h"
@@ -15,15 +15,17 @@
 namespace longformer::cli {
 namespace {
 
-using test::expect_error;
 using test::put;
+
+template <typename Call>
+void expect_error(ErrorCode code, const std::string& says, Call call) {
+  test::expect_error(code, {says}, call);
+}
 
 class LineFiles : public testing::Test {
  protected:
   std::string path(const std::string& name) const { return (directory_.path() / name).string(); }
-  std::string content(const std::string& name) const {
-    return io::read_file(path(name), 1 << 20);
-  }
+  std::string content(const std::string& name) const { return io::read_file(path(name), 1 << 20); }
 
   // The numbers and records that a file gives, as one text.
   std::string read(const std::string& bytes, LineSummary* summary = nullptr,
@@ -38,12 +40,16 @@ class LineFiles : public testing::Test {
     return all;
   }
 
-  // A record as `tokenize`, but with "line" in front, could not be: the table of `classify` is
-  // taken.
+  // As classify writes them.
   static Json record(int64_t line, const std::string& label = "A") {
-    return {{"line", line},   {"file", nullptr},  {"label", label},
-            {"score", 0.5},   {"scores", Json::array({{{"label", label}, {"score", 0.5}}})},
-            {"tokens", 3},    {"windows", 1},     {"truncated_tokens", 0},
+    return {{"line", line},
+            {"file", nullptr},
+            {"label", label},
+            {"score", 0.5},
+            {"scores", Json::array({{{"label", label}, {"score", 0.5}}})},
+            {"tokens", 3},
+            {"windows", 1},
+            {"truncated_tokens", 0},
             {"global_tokens", 1}};
   }
   static std::string text(int64_t line, const std::string& label = "A") {
@@ -112,19 +118,14 @@ TEST_F(LineFiles, NamesOnlyTheFirstBadLines) {
 TEST_F(LineFiles, LinesOverTheLimitAreSkipped) {
   LineSummary summary;
   const std::string longest = "{\"a\":\"" + std::string(kMaxLineBytes, 'x') + "\"}";
-  EXPECT_EQ(read("{\"a\":1}\n" + longest + "\n{\"b\":2}\n", &summary),
-            "1{\"a\":1}\n3{\"b\":2}\n");
+  EXPECT_EQ(read("{\"a\":1}\n" + longest + "\n{\"b\":2}\n", &summary), "1{\"a\":1}\n3{\"b\":2}\n");
   EXPECT_EQ(summary.skipped, 1);
 }
 
 TEST_F(LineFiles, ExpandsGzip) {
-  std::string expected;
-  const gzFile file = gzopen(path("in.gz").c_str(), "wb");
-  for (int i = 1; i <= 30000; ++i) {
-    const std::string line = "{\"number\":" + std::to_string(i) + "}\n";
-    gzwrite(file, line.data(), static_cast<unsigned>(line.size()));
-  }
-  gzclose(file);
+  std::string lines;
+  for (int i = 1; i <= 30000; ++i) lines += "{\"number\":" + std::to_string(i) + "}\n";
+  put(path("in.gz"), io::gzip(lines));
   LineReader reader(path("in.gz"));
   int64_t count = 0;
   while (const std::optional<InputLine> line = reader.next()) {

@@ -59,7 +59,14 @@ TEST_F(Records, AreThoseOfTheSchema) {
   expect_schema("tokenize", "--model model text.txt --json");
   expect_schema("bench", "--lengths 16 --window 4 --heads 1 --repeats 1 --json");
   expect_schema("bench", "--model model --lengths 16 --repeats 1 --json");
+  expect_schema("classify", "--model bert --allow-new-head --text fox --json --top-k 0");
+  expect_schema("classify",
+                "--model bert --allow-new-head text.txt page.html --threshold 2 --json");
+  expect_schema("fill-mask", "--model bert --allow-new-head --text 'fox [MASK] [MASK]' --json");
+  expect_schema("choose", "--model bert --allow-new-head text.txt --choice a --choice b --json");
+  expect_schema("inspect", "--model model --length 16 --global 1 --json");
   expect_schema("convert", "bert long --to-long 128 --attention-window 32 --json");
+  expect_schema("pattern", "--length 64 --window 8 --json");
   expect_refused("schema nothing", "search");
 }
 

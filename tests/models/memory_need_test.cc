@@ -58,18 +58,11 @@ class MemoryNeed : public testing::Test {
     test::write_checkpoint(directory_.path(), json_, config_, test::random_tensors(config_, 5));
   }
 
-  // What encode() would ask for.
+  // What encode() asks for.
   double need(const EncoderInput& input, Compute compute, bool hidden_states, int threads) {
-    ThreadPool pool(threads);
     const Precision precision = choose_precision(compute, false, processor_arithmetic());
-    const EncoderWeights weights =
-        load_weights(io::Checkpoint::open(directory_.path()), config_, {precision}, pool);
-    AttentionPattern pattern = attention_pattern(config_, input);
-    set_layer(config_, 0, pattern);
-    const AttentionPlan plan = compile(pattern);
-    const std::vector<LayerContext> contexts(weights.layers.size(), {&plan, nullptr});
-    return static_cast<double>(
-        encode_need({weights.layers, contexts, config_.head_dim(), threads, hidden_states}));
+    const LayerPlans plans(config_, attention_pattern(config_, input));
+    return static_cast<double>(encode_need({config_, precision, plans, threads, hidden_states}));
   }
 
   test::TemporaryDirectory directory_;
@@ -127,6 +120,37 @@ TEST_F(MemoryNeed, IsWithinThreeTenthsOfWhatLoadingTakes) {
     // Pages of the file come on top until they are released: those of one layer, and neighbours.
     EXPECT_GT(estimate, 0.7 * (taken - 6 * kMegabyte)) << taken / kMegabyte;
     EXPECT_LT(estimate, 1.3 * taken) << estimate / kMegabyte << " " << taken / kMegabyte;
+  }
+}
+
+// Planned before there are weights, and what the weights then take.
+TEST_F(MemoryNeed, PlannedMatricesAreThoseThatAreLoaded) {
+  write(2, 64);
+  ThreadPool pool(1);
+  for (const Compute compute : {Compute::kF32, Compute::kBf16, Compute::kInt8}) {
+    const Precision precision = choose_precision(compute, false, processor_arithmetic());
+    const EncoderWeights weights =
+        load_weights(io::Checkpoint::open(directory_.path()), config_, {precision}, pool);
+    const EncoderLayer planned = planned_layer(config_, precision);
+    uint64_t packed = 0;
+    for (const EncoderLayer& layer : weights.layers) {
+      const std::pair<const Linear*, const Linear*> pairs[] = {
+          {&layer.attention.query, &planned.attention.query},
+          {&layer.attention.key, &planned.attention.key},
+          {&layer.attention.value, &planned.attention.value},
+          {&layer.attention.output, &planned.attention.output},
+          {&layer.feed_forward.inner, &planned.feed_forward.inner},
+          {&layer.feed_forward.outer, &planned.feed_forward.outer}};
+      for (const auto& [loaded, plan] : pairs) {
+        packed += loaded->weight.bytes();
+        EXPECT_EQ(loaded->weight.type(), plan->weight.type());
+        EXPECT_EQ(loaded->weight.out_features(), plan->weight.out_features());
+        EXPECT_EQ(loaded->weight.in_features(), plan->weight.in_features());
+      }
+    }
+    packed += weights.pooler.dense.weight.bytes();
+    const double estimate = static_cast<double>(weights_need(config_, precision));
+    EXPECT_NEAR(estimate / static_cast<double>(packed), 1.01, 0.015);
   }
 }
 

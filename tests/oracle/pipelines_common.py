@@ -30,7 +30,8 @@ CITIES = [["Paris"], ["New", "York"]]
 FILLERS = ["the", "old", "red", "in", "at", "night", "and", "rain", "comes", "river", "long", "road", "moon", "snow"]
 ODD_WORDS = ["naïve", "東京", "Straße", "🙂🙂", "e\u0301clair", "o'clock", "3.14", "—", "\u00a0", "кит", "ﬁn"]
 TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
-MAX_STEPS = 400
+MAX_STEPS = 600
+SURE_LOSS = 0.15  # scores are then far from even
 SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
 
 
@@ -243,7 +244,7 @@ def all_right(task: str, output: transformers.utils.ModelOutput, batch: Batch) -
 def make_model(task: str, family: str, directory: Path, seed: int, max_tokens: int = 128) -> TrainedModel:
     """Trains a model, saves it with its tokenizer in `directory` and returns both. Tasks: TASKS; families: FAMILIES.
 
-    Raises RuntimeError when the toy task is not learnt (three batches in a row without a mistake) in MAX_STEPS steps.
+    Raises RuntimeError when the toy task is not learnt (three batches in a row without a mistake and with a small loss) in MAX_STEPS steps.
     """
     torch.manual_seed(seed)
     rng = random.Random(seed)
@@ -254,7 +255,7 @@ def make_model(task: str, family: str, directory: Path, seed: int, max_tokens: i
     for _ in range(MAX_STEPS):
         batch = BATCHES[task](rng, tokenizer, task)
         output = model(**batch)
-        right = right + 1 if all_right(task, output, batch) else 0
+        right = right + 1 if output.loss < SURE_LOSS and all_right(task, output, batch) else 0
         if right == 3:
             break
         optimizer.zero_grad()

@@ -39,7 +39,8 @@ def bare(model: torch.nn.Module) -> torch.nn.Module:
 Reach = tuple[int, int, int] | None
 
 
-def run(model: torch.nn.Module, inputs: Tensors, reaches: list[Reach] | None = None) -> tuple[Tensors, Tensors]:
+def run(model: torch.nn.Module, inputs: Tensors, reaches: list[Reach] | None = None, *,
+        attentions: bool = False) -> tuple[Tensors, Tensors]:
     """All outputs of a bare encoder in float32 and in float64, with hidden states, under the names of `forward`.
 
     `reaches` gives each layer of a model other than Longformer a window that its class does not know.
@@ -47,8 +48,8 @@ def run(model: torch.nn.Module, inputs: Tensors, reaches: list[Reach] | None = N
     function = {"longformer": _longformer, "modernbert": _modernbert}.get(model.config.model_type, _bert)
     model = model.eval()
     with _softmax_in_the_type_of_its_input():
-        double = function(copy.deepcopy(model).double(), inputs, reaches)
-    return function(model, inputs, reaches), double
+        double = function(copy.deepcopy(model).double(), inputs, reaches, attentions)
+    return function(model, inputs, reaches, attentions), double
 
 
 @contextlib.contextmanager
@@ -72,6 +73,10 @@ def _named(output, rows: int) -> Tensors:
         result["pooler_output"] = output.pooler_output
     for index, state in enumerate(output.hidden_states):
         result[f"hidden_states.{index}"] = state[:, :rows]
+    for index, values in enumerate(output.attentions or ()):
+        result[f"attentions.{index}"] = values[:, :, :rows]
+    for index, values in enumerate(getattr(output, "global_attentions", None) or ()):
+        result[f"global_attentions.{index}"] = values
     return {name: value.numpy() for name, value in result.items()}
 
 
@@ -85,12 +90,13 @@ def _pad_to_windows(model: torch.nn.Module, inputs: Tensors) -> Tensors:
             for name, value in arguments.items()}
 
 
-def _longformer(model: torch.nn.Module, inputs: Tensors, reaches: list[Reach] | None) -> Tensors:
+def _longformer(model: torch.nn.Module, inputs: Tensors, reaches: list[Reach] | None,
+                attentions: bool) -> Tensors:
     """Pads to a multiple of every window first: the class pads to the largest only and fails where others differ."""
     assert reaches is None
     rows = inputs["input_ids"].shape[1]
     arguments = {name: torch.from_numpy(value) for name, value in _pad_to_windows(model, inputs).items()}
-    return _named(model(**arguments, output_hidden_states=True), rows)
+    return _named(model(**arguments, output_hidden_states=True, output_attentions=attentions), rows)
 
 
 def run_task(model: torch.nn.Module, inputs: Tensors, padded: bool = True) -> tuple[Tensors, Tensors]:
@@ -131,11 +137,12 @@ def _limited(mask: torch.Tensor, reach: Reach) -> torch.Tensor:
     return mask.masked_fill(~seen, torch.finfo(mask.dtype).min)
 
 
-def _silent(context: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+def _silent(output: tuple, mask: torch.Tensor) -> tuple:
     """A query that sees no key is a documented difference: it gives zeros here, in the reference the mean over all
-    keys, hidden ones too. Rows of real tokens always see themselves."""
+    keys, hidden ones too. Rows of real tokens always see themselves. output: context and, if asked for, weights."""
     dead = (mask == torch.finfo(mask.dtype).min).all(-1)[:, 0]
-    return context.masked_fill(dead[..., None], 0.0)
+    weights = [values.masked_fill(dead[:, None, :, None], 0.0) for values in output[1:2] if values is not None]
+    return (output[0].masked_fill(dead[..., None], 0.0), *weights, *output[1 + len(weights):])
 
 
 @contextlib.contextmanager
@@ -150,7 +157,7 @@ def _bert_attention(model: torch.nn.Module, reaches: list[Reach] | None):
             return (args[0], _limited(mask, reach), *args[2:]), kwargs
 
         def after(module, args, kwargs, output):
-            return (_silent(output[0], args[1]), *output[1:])
+            return _silent(output, args[1])
 
         own = layer.attention.self
         handles.append(own.register_forward_pre_hook(before, with_kwargs=True))
@@ -162,10 +169,11 @@ def _bert_attention(model: torch.nn.Module, reaches: list[Reach] | None):
             handle.remove()
 
 
-def _bert(model: torch.nn.Module, inputs: Tensors, reaches: list[Reach] | None) -> Tensors:
+def _bert(model: torch.nn.Module, inputs: Tensors, reaches: list[Reach] | None, attentions: bool) -> Tensors:
     arguments = {name: torch.from_numpy(value) for name, value in inputs.items()}
     with _bert_attention(model, reaches):
-        return _named(model(**arguments, output_hidden_states=True), inputs["input_ids"].shape[1])
+        return _named(model(**arguments, output_hidden_states=True, output_attentions=attentions),
+                      inputs["input_ids"].shape[1])
 
 
 @contextlib.contextmanager
@@ -179,7 +187,7 @@ def _modernbert_attention(reaches: list[Reach] | None):
             mask = _limited(attention_mask, reaches[module.layer_id])
         output = original(module, attention_mask=mask, sliding_window_mask=mask,
                           local_attention=local_attention, **others)
-        return (_silent(output[0], mask), *output[1:])
+        return _silent(output, mask)
 
     functions["eager"] = attention
     try:
@@ -188,10 +196,11 @@ def _modernbert_attention(reaches: list[Reach] | None):
         functions["eager"] = original
 
 
-def _modernbert(model: torch.nn.Module, inputs: Tensors, reaches: list[Reach] | None) -> Tensors:
+def _modernbert(model: torch.nn.Module, inputs: Tensors, reaches: list[Reach] | None, attentions: bool) -> Tensors:
     arguments = {name: torch.from_numpy(value) for name, value in inputs.items()}
     with _modernbert_attention(reaches):
-        return _named(model(**arguments, output_hidden_states=True), inputs["input_ids"].shape[1])
+        return _named(model(**arguments, output_hidden_states=True, output_attentions=attentions),
+                      inputs["input_ids"].shape[1])
 
 
 def model_class(name: str):
