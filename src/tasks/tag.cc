@@ -37,15 +37,15 @@ void number_words(TagInput& input) {
   }
 }
 
-// Each token belongs to the word that its last byte lies in; to none where it has only spaces.
+// Each token belongs to the word that its last byte lies in; one without bytes of its own, such as
+// a trimmed space, to the word that begins there.
 void assign_words(TagInput& input) {
   size_t word = 0;
   for (size_t token = 0; token < input.tokens.size(); ++token) {
     const text::Offset& bytes = input.tokens.offsets[token];
-    const int64_t last = bytes.end - 1;
+    const int64_t last = std::max(bytes.begin, bytes.end - 1);
     while (word < input.words.size() && input.words[word].end <= last) ++word;
-    const bool inside =
-        bytes.begin < bytes.end && word < input.words.size() && input.words[word].begin <= last;
+    const bool inside = word < input.words.size() && input.words[word].begin <= last;
     input.tokens.words[token] = inside ? static_cast<int32_t>(word) : -1;
   }
 }
