@@ -60,6 +60,7 @@ void add_embed(CLI::App& root, Commands& commands);
 void add_classify(CLI::App& root, Commands& commands);
 void add_fill_mask(CLI::App& root, Commands& commands);
 void add_choose(CLI::App& root, Commands& commands);
+void add_tag(CLI::App& root, Commands& commands);
 void add_convert(CLI::App& root, Commands& commands);
 void add_tokenize(CLI::App& root, Commands& commands);
 void add_answer(CLI::App& root, Commands& commands);

@@ -37,6 +37,7 @@ int run_command(int argc, char** argv) {
   add_fill_mask(root, commands);
   add_choose(root, commands);
   add_answer(root, commands);
+  add_tag(root, commands);
   add_forward(root, commands);
   add_tokenize(root, commands);
   add_convert(root, commands);

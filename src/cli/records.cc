@@ -172,6 +172,20 @@ constexpr std::array kChoose = {
     kGlobalTokens,
 };
 
+constexpr std::array kTag = {
+    kLine,
+    kFile,
+    Field{"entities", FieldType::kObjects,
+          "in order: entity_group (with --aggregation none: entity, index), score, word (as the "
+          "tokenizer decodes it), start, end (code points), byte_start, byte_end, line_start, "
+          "line_end, text (what stands there); page_start, page_end where there are pages; "
+          "word_start, word_end (from 0, half-open) where words were given"},
+    Field{"labels", FieldType::kStrings, "one a word, where words were given; else empty"},
+    kTextTokens,
+    kTextWindows,
+    kGlobalTokens,
+};
+
 constexpr std::array kInspect = {
     Field{"model", FieldType::kString, "directory, or config.json, that was read"},
     Field{"model_class", FieldType::kString, "the reference's class that is counted"},
@@ -274,6 +288,7 @@ constexpr std::array kTables = {
     RecordTable{"fill-mask", "One text", kFillMask},
     RecordTable{"choose", "One question", kChoose},
     RecordTable{"answer", "One answer of a text, or of all texts with --best, best first", kAnswer},
+    RecordTable{"tag", "One text, or list of words", kTag},
     RecordTable{"convert", "One conversion", kConvert},
     RecordTable{"pull", "One download", kPull},
     RecordTable{"inspect", "One model at one length", kInspect},

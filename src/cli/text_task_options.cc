@@ -144,13 +144,17 @@ struct TextTaskRun::Impl {
   std::vector<std::string> waiting;  // names of what was taken and has no answer yet
   size_t answered = 0;               // of these
 
-  Impl(const TextTaskOptions& task_options, std::string_view command) : options(task_options) {
+  Impl(const TextTaskOptions& task_options, std::string_view command,
+       std::unique_ptr<RecordSink> own_sink)
+      : options(task_options), sink(std::move(own_sink)) {
     check_sources(options);
     if (!options.files.empty()) {
       documents = find_documents(options.files, options.documents.list);
     }
     ResumePoint from;
-    if (!options.output.empty()) {
+    if (sink) {
+      // The command's own.
+    } else if (!options.output.empty()) {
       sink = options.input.empty() ? whole_file_sink(options.output)
                                    : resumable_sink(options.output, command, from);
     } else if (options.prints_json()) {
@@ -301,8 +305,9 @@ struct TextTaskRun::Impl {
   }
 };
 
-TextTaskRun::TextTaskRun(const TextTaskOptions& options, std::string_view command)
-    : impl_(std::make_unique<Impl>(options, command)) {}
+TextTaskRun::TextTaskRun(const TextTaskOptions& options, std::string_view command,
+                         std::unique_ptr<RecordSink> sink)
+    : impl_(std::make_unique<Impl>(options, command, std::move(sink))) {}
 
 TextTaskRun::~TextTaskRun() = default;
 

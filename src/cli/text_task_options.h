@@ -83,7 +83,9 @@ struct TaskSteps {
 class TextTaskRun {
  public:
   // Checks that there is exactly one source and opens what is read and written. Throws Error.
-  TextTaskRun(const TextTaskOptions& options, std::string_view command);
+  // `sink`: for records that are no JSON lines; --output and --json then say nothing here.
+  TextTaskRun(const TextTaskOptions& options, std::string_view command,
+              std::unique_ptr<RecordSink> sink = nullptr);
   ~TextTaskRun();
 
   // Settings for tasks::run_sequences: tokens of a call, progress, the end of a reader.

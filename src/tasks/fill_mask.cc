@@ -8,6 +8,7 @@
 #include "io/files.h"
 #include "longformer/error.h"
 #include "tasks/classify.h"
+#include "tasks/long_text.h"
 #include "tasks/windows.h"
 
 namespace longformer::tasks {
@@ -25,33 +26,6 @@ std::string stated_mask(const std::filesystem::path& file) {
     object = config.object("mask_token");
   }
   return object->string("content", "");
-}
-
-// Tokens [begin, end) of a text between the special tokens of the model.
-text::Encoding wrap(const TaskTextModel& model, const text::Encoding& tokens, size_t begin,
-                    size_t end) {
-  text::Encoding window;
-  const auto add_special = [&](const std::vector<int64_t>& ids) {
-    for (const int64_t id : ids) {
-      window.ids.push_back(id);
-      window.type_ids.push_back(0);
-      window.offsets.push_back({});
-      window.sequence.push_back(-1);
-      window.words.push_back(-1);
-    }
-  };
-  const auto copy = [&](const auto& from, auto& to) {
-    to.insert(to.end(), from.begin() + static_cast<std::ptrdiff_t>(begin),
-              from.begin() + static_cast<std::ptrdiff_t>(end));
-  };
-  add_special(model.tokenizer.special_prefix());
-  copy(tokens.ids, window.ids);
-  copy(tokens.type_ids, window.type_ids);
-  copy(tokens.offsets, window.offsets);
-  copy(tokens.sequence, window.sequence);
-  copy(tokens.words, window.words);
-  add_special(model.tokenizer.special_suffix());
-  return window;
 }
 
 std::vector<size_t> positions_of(const std::vector<int64_t>& ids, int64_t id) {
@@ -173,7 +147,7 @@ MaskedText cut_masks(const TaskTextModel& model, std::string text, const MaskTok
     const size_t end = begin + size;
     const size_t answered_to = end == tokens.size() ? end : std::max(center + 1, end - margin);
     MaskWindow window;
-    window.tokens = wrap(model, tokens, begin, end);
+    window.tokens = wrap_tokens(model.tokenizer, tokens, begin, end);
     window.wanted.resize(window.tokens.size());
     for (const size_t position : masks) {
       if (position >= begin && position < end) window.masks.push_back(position - begin + prefix);

@@ -64,6 +64,32 @@ CutText cut_text(const TaskTextModel& model, std::string first, std::optional<st
   return result;
 }
 
+text::Encoding wrap_tokens(const text::Tokenizer& tokenizer, const text::Encoding& tokens,
+                           size_t begin, size_t end) {
+  text::Encoding window;
+  const auto add_special = [&](const std::vector<int64_t>& ids) {
+    for (const int64_t id : ids) {
+      window.ids.push_back(id);
+      window.type_ids.push_back(0);
+      window.offsets.push_back({});
+      window.sequence.push_back(-1);
+      window.words.push_back(-1);
+    }
+  };
+  const auto copy = [&](const auto& from, auto& to) {
+    to.insert(to.end(), from.begin() + static_cast<std::ptrdiff_t>(begin),
+              from.begin() + static_cast<std::ptrdiff_t>(end));
+  };
+  add_special(tokenizer.special_prefix());
+  copy(tokens.ids, window.ids);
+  copy(tokens.type_ids, window.type_ids);
+  copy(tokens.offsets, window.offsets);
+  copy(tokens.sequence, window.sequence);
+  copy(tokens.words, window.words);
+  add_special(tokenizer.special_suffix());
+  return window;
+}
+
 TaskSequence sequence_of(const CutText& text, size_t window) {
   TaskSequence sequence;
   sequence.tokens = text.windows[window];

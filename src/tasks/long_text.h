@@ -31,6 +31,10 @@ struct CutText {
 CutText cut_text(const TaskTextModel& model, std::string first, std::optional<std::string> second,
                  LongText long_text, text::Truncation cut = text::Truncation::kLongestFirst);
 
+// Tokens [begin, end) of an encoding without special tokens, between those of the model.
+text::Encoding wrap_tokens(const text::Tokenizer& tokenizer, const text::Encoding& tokens,
+                           size_t begin, size_t end);
+
 // The sequence as run_sequences takes it; views into `text`, which must outlive it.
 TaskSequence sequence_of(const CutText& text, size_t window);
 

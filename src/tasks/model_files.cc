@@ -116,18 +116,20 @@ int64_t TextModel::capacity() const {
          prompt_tokens;
 }
 
-int64_t TextModel::reach() const {
-  const std::vector<int64_t>& windows = encoder.info().attention_window;
-  const std::vector<int64_t>& dilation = encoder.info().attention_dilation;
-  if (windows.empty()) return capacity();
+int64_t attention_reach(const EncoderInfo& info, int64_t capacity) {
+  const std::vector<int64_t>& windows = info.attention_window;
+  if (windows.empty()) return capacity;
   int64_t reach = 0;
   for (size_t layer = 0; layer < windows.size(); ++layer) {
-    if (windows[layer] == 0) return capacity();  // full attention
-    const int64_t step = layer < dilation.size() ? dilation[layer] : 1;
+    if (windows[layer] == 0) return capacity;  // full attention
+    const int64_t step =
+        layer < info.attention_dilation.size() ? info.attention_dilation[layer] : 1;
     reach = std::max(reach, windows[layer] / 2 * step);
   }
-  return std::min(reach, capacity());
+  return std::min(reach, capacity);
 }
+
+int64_t TextModel::reach() const { return attention_reach(encoder.info(), capacity()); }
 
 namespace {
 

@@ -36,6 +36,9 @@ void check_vocabulary(const text::Tokenizer& tokenizer, const EncoderInfo& info,
 inline constexpr double kUnreadableShare = 0.2;
 bool is_unreadable(const text::Tokenizer& tokenizer, const text::Encoding& tokens);
 
+// Furthest token on one side that a token attends to; `capacity` for full attention.
+int64_t attention_reach(const EncoderInfo& info, int64_t capacity);
+
 struct TextModelOptions {
   LoadOptions load;
   std::optional<Pooling> pooling;
@@ -63,8 +66,7 @@ struct TextModel {
   bool takes_one_state() const;
   // Tokens of text that one pass reads, special tokens and prompt not counted.
   int64_t capacity() const;
-  // Furthest token on one side that a token attends to; the whole capacity for full attention.
-  int64_t reach() const;
+  int64_t reach() const;  // attention_reach() within the capacity
   const std::string& prompt(TextRole role) const {
     return role == TextRole::kQuery ? query_prompt : document_prompt;
   }

@@ -301,4 +301,10 @@ std::string Tokenizer::decode(const std::vector<int64_t>& ids, bool skip_special
   return impl_->decoder.decode(std::move(tokens));
 }
 
+std::string Tokenizer::decode_tokens(std::vector<std::string> tokens) const {
+  return impl_->decoder.decode(std::move(tokens));
+}
+
+bool Tokenizer::marks_continuations() const { return impl_->model.marks_continuations(); }
+
 }  // namespace longformer::text

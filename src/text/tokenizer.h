@@ -103,6 +103,10 @@ class Tokenizer {
   bool has_token(int64_t id) const;            // ids may have gaps
   const std::string& token(int64_t id) const;  // throws kInvalidArgument outside the vocabulary
   std::string decode(const std::vector<int64_t>& ids, bool skip_special_tokens = true) const;
+  // What the decoder makes of any strings, as the reference's convert_tokens_to_string.
+  std::string decode_tokens(std::vector<std::string> tokens) const;
+  // Whether tokens that go on with a word begin with a prefix ("##").
+  bool marks_continuations() const;
 
  private:
   struct Impl;

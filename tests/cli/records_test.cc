@@ -64,6 +64,7 @@ TEST_F(Records, AreThoseOfTheSchema) {
                 "--model bert --allow-new-head text.txt page.html --threshold 2 --json");
   expect_schema("fill-mask", "--model bert --allow-new-head --text 'fox [MASK] [MASK]' --json");
   expect_schema("choose", "--model bert --allow-new-head text.txt --choice a --choice b --json");
+  expect_schema("tag", "--model bert --allow-new-head text.txt page.html --json");
   expect_schema("inspect", "--model model --length 16 --global 1 --json");
   expect_schema("answer", "'the fox ?' --model bert --allow-new-head text.txt page.html --json");
   expect_schema("convert", "bert long --to-long 128 --attention-window 32 --json");

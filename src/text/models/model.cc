@@ -15,9 +15,16 @@ AnyModel make(const ModelSpec& spec, const std::string& place) {
   return WordLevel(std::get<WordLevelSpec>(spec), place);
 }
 
+bool has_continuing_prefix(const ModelSpec& spec) {
+  if (const auto* s = std::get_if<WordPieceSpec>(&spec)) return !s->continuing_prefix.empty();
+  if (const auto* s = std::get_if<BpeSpec>(&spec)) return !s->continuing_prefix.empty();
+  return false;
+}
+
 }  // namespace
 
-Model::Model(const ModelSpec& spec, const std::string& place) : model_(make(spec, place)) {}
+Model::Model(const ModelSpec& spec, const std::string& place)
+    : model_(make(spec, place)), marks_continuations_(has_continuing_prefix(spec)) {}
 
 int32_t Model::id(std::string_view token) const {
   return std::visit([&](const auto& model) { return model.id(token); }, model_);

@@ -33,6 +33,8 @@ class Model {
   std::optional<int32_t> unknown_id() const;
   // The unknown id where the reference gives its tokens the text that they stand for, else -1.
   int32_t literal_unknown_id() const;
+  // Whether pieces behind the first of a word have a prefix.
+  bool marks_continuations() const { return marks_continuations_; }
   // The model as byte pair encoding that can spell each byte, else null.
   const Bpe* byte_level() const;
 
@@ -41,6 +43,7 @@ class Model {
 
  private:
   std::variant<WordPiece, Bpe, Unigram, WordLevel> model_;
+  bool marks_continuations_;
 };
 
 // Tokens and ids of a specification, which loses them.
