@@ -39,6 +39,7 @@ int run_command(int argc, char** argv) {
   add_info(root, commands);
   add_pull(root, commands);
   add_bench(root, commands);
+  add_evaluate(root, commands);
   add_schema(root, commands);
   try {
     root.parse(argc, argv);
