@@ -41,9 +41,11 @@ struct TaskInfo {
   int64_t outputs = 0;              // columns of the logits
   std::vector<std::string> labels;  // of the two kinds of classifier: id2label, else LABEL_0, …
   Problem problem = Problem::kSingleLabel;
+  std::string problem_type;             // as config.json says it; may be empty
   std::optional<int64_t> sep_token_id;  // ends the question; as config.json says
   bool global_attention = false;        // the family has global tokens
-  // Tensors of the head that the checkpoint lacks and that are random (TaskOptions::allow_new_head).
+  // Tensors of the head that the checkpoint lacks and that are random
+  // (TaskOptions::allow_new_head).
   std::vector<std::string> new_tensors;
 };
 

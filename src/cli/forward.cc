@@ -11,10 +11,14 @@
 
 #include "base/memory.h"
 #include "cli/command.h"
+#include "cli/forward_inputs.h"
+#include "cli/head_options.h"
 #include "cli/load_options.h"
 #include "io/checkpoint/safetensors.h"
 #include "io/config.h"
-#include "longformer/encoder.h"
+#include "longformer/task_model.h"
+#include "models/heads.h"
+#include "tasks/global_rule.h"
 
 namespace longformer::cli {
 namespace {
@@ -25,124 +29,174 @@ struct ForwardOptions {
   std::string inputs;
   std::string outputs;
   std::string model_class;
+  std::string global;
+  bool allow_new_head = false;
+  uint64_t seed = 0;
   bool hidden_states = false;
   bool timing = false;
   int repeat = 1;
 };
 
-struct InputTensors {
-  int64_t batch = 0;
-  int64_t length = 0;
-  EncoderInput input;
+// The bare encoder, or the encoder with the head of its class.
+class ForwardModel {
+ public:
+  ForwardModel(const std::filesystem::path& directory, const ForwardOptions& options,
+               const LoadOptions& load) {
+    const io::Config config = io::Config::read(directory / "config.json");
+    const EncoderConfig encoder = read_encoder_config(config);
+    TaskOptions task{.load = load,
+                     .task = std::nullopt,
+                     .model_class = options.model_class,
+                     .allow_new_head = options.allow_new_head,
+                     .seed = options.seed};
+    const bool bare = options.model_class.empty() ? !stated_head(config, encoder)
+                                                  : options.model_class == encoder.model_class;
+    if (!bare) {
+      head_ = std::make_unique<TaskModel>(TaskModel::load(directory, task));
+      return;
+    }
+    if (options.allow_new_head) {
+      throw Error(ErrorCode::kInvalidArgument, "--allow-new-head: " + encoder.model_class +
+                                                   " has no head; --class names one of " +
+                                                   head_classes(encoder));
+    }
+    if (options.model_class.empty()) report_headless(config, encoder);
+    info_ = bare_info(config, encoder);
+    bare_ = std::make_unique<Encoder>(Encoder::load(directory, load));
+  }
+
+  const TaskInfo& info() const { return head_ ? head_->info() : info_; }
+  const EncoderInfo& encoder() const { return head_ ? head_->encoder().info() : bare_->info(); }
+  bool has_head() const { return head_ != nullptr; }
+
+  struct Result {
+    TaskOutput task;
+    EncoderOutput bare;
+  };
+  Result run(const EncoderInput& input, bool hidden_states) {
+    Result result;
+    if (head_) {
+      result.task = head_->run(input, {.hidden_states = hidden_states});
+    } else {
+      result.bare = bare_->encode(input, {.hidden_states = hidden_states});
+    }
+    return result;
+  }
+
+ private:
+  // A checkpoint of a class that is not computed is run without its head, and the user is told.
+  static void report_headless(const io::Config& config, const EncoderConfig& encoder) {
+    for (const std::string& name : config.strings("architectures")) {
+      if (name == encoder.model_class) continue;
+      notice("computing " + encoder.model_class + " without the head of " + name + " (--class " +
+             encoder.model_class + " says so)");
+    }
+  }
+
+  TaskInfo info_;
+  std::unique_ptr<Encoder> bare_;
+  std::unique_ptr<TaskModel> head_;
 };
 
-std::vector<uint8_t> read_mask(const std::vector<int64_t>& values, const std::string& name,
-                               const std::string& place) {
-  std::vector<uint8_t> mask(values.size());
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i] != 0 && values[i] != 1) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  "value " + std::to_string(values[i]) + " at element " + std::to_string(i) +
-                      "; a mask holds 0 and 1 (global tokens have a mask of their own: "
-                      "global_attention_mask)",
-                  place + ": " + name);
-    }
-    mask[i] = static_cast<uint8_t>(values[i]);
-  }
-  return mask;
+void check_rank(const InputTensors& in, const ForwardModel& model, const std::string& place) {
+  const bool choices = model.has_head() && model.info().task == Task::kMultipleChoice;
+  if (in.shape.size() == (choices ? 3U : 2U)) return;
+  throw Error(ErrorCode::kInvalidFile,
+              "input_ids has shape " + to_string(in.shape) + "; " + model.info().model_class +
+                  " reads " + (choices ? "[batch, choices, seq]" : "[batch, seq]"),
+              place);
 }
 
-InputTensors read_inputs(const std::string& path) {
-  InputTensors result;
-  const io::SafetensorsFile file = io::read_safetensors(path);
-  const Tensor* ids = nullptr;
-  for (const io::NamedTensor& tensor : file.tensors) {
-    if (tensor.name == "input_ids") ids = &tensor.tensor;
-  }
-  if (ids == nullptr)
-    throw Error(ErrorCode::kInvalidFile, "no tensor \"input_ids\" of shape [batch, seq]", path);
-  if (ids->shape.size() != 2 || ids->shape[0] < 1 || ids->shape[1] < 1) {
-    throw Error(ErrorCode::kInvalidFile,
-                "input_ids has shape " + to_string(ids->shape) +
-                    "; it must be [batch, seq], both at least 1",
-                path);
-  }
-  result.batch = ids->shape[0];
-  result.length = ids->shape[1];
-  result.input.lengths.assign(static_cast<size_t>(result.batch), result.length);
-  for (const io::NamedTensor& tensor : file.tensors) {
-    if (tensor.tensor.shape != ids->shape) {
-      throw Error(ErrorCode::kInvalidFile,
-                  "tensor \"" + tensor.name + "\" has shape " + to_string(tensor.tensor.shape) +
-                      "; it must be that of input_ids, " + to_string(ids->shape),
-                  path);
-    }
-    if (is_floating(tensor.tensor.dtype)) {
-      throw Error(ErrorCode::kInvalidFile,
-                  "tensor \"" + tensor.name + "\" holds " +
-                      std::string(dtype_name(tensor.tensor.dtype)) + "; inputs are integers (I64)",
-                  path);
-    }
-    std::vector<int64_t> values = to_i64(tensor.tensor);
-    if (tensor.name == "input_ids") {
-      result.input.input_ids = std::move(values);
-    } else if (tensor.name == "attention_mask") {
-      result.input.attention_mask = read_mask(values, tensor.name, path);
-    } else if (tensor.name == "global_attention_mask") {
-      result.input.global_attention_mask = read_mask(values, tensor.name, path);
-    } else if (tensor.name == "token_type_ids") {
-      result.input.token_type_ids = std::move(values);
-    } else if (tensor.name == "position_ids") {
-      result.input.position_ids = std::move(values);
-    } else {
-      throw Error(ErrorCode::kUnsupported,
-                  "tensor \"" + tensor.name +
-                      "\" is not an input of this model; known are input_ids, attention_mask, "
-                      "global_attention_mask, token_type_ids, position_ids",
-                  path);
-    }
-  }
-  return result;
-}
-
-// Only bare encoders are computed; a checkpoint of a task model is run without its head, and the
-// user is told.
-void check_class(const ForwardOptions& options, const std::filesystem::path& directory,
-                 const EncoderInfo& info) {
-  const std::string& bare = info.model_class;
-  if (!options.model_class.empty()) {
-    if (options.model_class == bare) return;
-    throw Error(ErrorCode::kUnsupported,
-                "--class " + options.model_class +
-                    ": for this checkpoint the class that can be computed is " + bare);
-  }
-  for (const std::string& name :
-       io::Config::read(directory / "config.json").strings("architectures")) {
-    if (name != bare)
-      notice("computing " + bare + " without the head of " + name + " (--class " + bare +
-             " says so)");
+// Global tokens as --global says, instead of the file's mask and of the class's default.
+void apply_global(const ForwardOptions& options, const TaskInfo& info, InputTensors& in) {
+  if (options.global.empty()) return;
+  const tasks::GlobalRule rule = tasks::GlobalRule::parse(options.global, info);
+  std::vector<uint8_t>& mask = in.input.global_attention_mask;
+  mask.clear();
+  if (!info.global_attention) return;
+  for (int64_t s = 0; s < in.sequences(); ++s) {
+    const auto ids =
+        std::span(in.input.input_ids)
+            .subspan(static_cast<size_t>(s * in.length()), static_cast<size_t>(in.length()));
+    const std::vector<uint8_t> row = rule.apply(info, ids);
+    mask.insert(mask.end(), row.begin(), row.end());
   }
 }
 
-std::vector<io::NamedTensor> named_outputs(const InputTensors& in, const EncoderInfo& info,
-                                           const EncoderOutput& out) {
-  const Shape states{in.batch, in.length, info.hidden_size};
+// Of each sequence, as computed.
+std::vector<int64_t> global_counts(const InputTensors& in, const ForwardModel::Result& result) {
+  if (!result.task.global_tokens.empty()) return result.task.global_tokens;
+  std::vector<int64_t> counts(static_cast<size_t>(in.sequences()));
+  for (size_t t = 0; t < in.input.global_attention_mask.size(); ++t) {
+    const bool real = in.input.attention_mask.empty() || in.input.attention_mask[t] != 0;
+    if (real && in.input.global_attention_mask[t] != 0) {
+      ++counts[t / static_cast<size_t>(in.length())];
+    }
+  }
+  return counts;
+}
+
+Tensor column(const std::vector<float>& values, size_t columns, size_t index, const Shape& shape) {
+  std::vector<float> picked(values.size() / columns);
+  for (size_t row = 0; row < picked.size(); ++row) picked[row] = values[row * columns + index];
+  return make_tensor(shape, std::span<const float>(picked));
+}
+
+void add_logits(const InputTensors& in, const TaskInfo& info, const std::vector<float>& logits,
+                std::vector<io::NamedTensor>& tensors) {
+  const int64_t batch = in.shape[0];
+  switch (info.task) {
+    case Task::kQuestionAnswering:
+      tensors.push_back({"start_logits", column(logits, 2, 0, in.shape)});
+      tensors.push_back({"end_logits", column(logits, 2, 1, in.shape)});
+      return;
+    case Task::kMultipleChoice:
+      tensors.push_back(
+          {"logits", make_tensor({batch, in.shape[1]}, std::span<const float>(logits))});
+      return;
+    case Task::kSequenceClassification:
+      tensors.push_back(
+          {"logits", make_tensor({batch, info.outputs}, std::span<const float>(logits))});
+      return;
+    default:
+      tensors.push_back({"logits", make_tensor({batch, in.length(), info.outputs},
+                                               std::span<const float>(logits))});
+  }
+}
+
+std::vector<io::NamedTensor> named_outputs(const InputTensors& in, const ForwardModel& model,
+                                           const ForwardModel::Result& out) {
+  const int64_t hidden = model.encoder().hidden_size;
+  const Shape states{in.sequences(), in.length(), hidden};
   std::vector<io::NamedTensor> tensors;
-  tensors.push_back(
-      {"last_hidden_state", make_tensor(states, std::span<const float>(out.last_hidden_state))});
-  if (!out.pooler_output.empty()) {
-    tensors.push_back({"pooler_output", make_tensor({in.batch, info.hidden_size},
-                                                    std::span<const float>(out.pooler_output))});
+  if (model.has_head()) {
+    add_logits(in, model.info(), out.task.logits, tensors);
+  } else {
+    tensors.push_back({"last_hidden_state",
+                       make_tensor(states, std::span<const float>(out.bare.last_hidden_state))});
   }
-  for (size_t i = 0; i < out.hidden_states.size(); ++i) {
+  if (!out.bare.pooler_output.empty()) {
+    tensors.push_back(
+        {"pooler_output",
+         make_tensor({in.sequences(), hidden}, std::span<const float>(out.bare.pooler_output))});
+  }
+  const auto& layers = model.has_head() ? out.task.hidden_states : out.bare.hidden_states;
+  for (size_t i = 0; i < layers.size(); ++i) {
     tensors.push_back({"hidden_states." + std::to_string(i),
-                       make_tensor(states, std::span<const float>(out.hidden_states[i]))});
+                       make_tensor(states, std::span<const float>(layers[i]))});
   }
   return tensors;
 }
 
+std::string joined(const std::vector<int64_t>& values) {
+  std::string text;
+  for (const int64_t value : values) text += (text.empty() ? "" : ",") + std::to_string(value);
+  return text;
+}
+
 // What the caller changed belongs to the numbers.
-std::map<std::string, std::string> metadata_of(const EncoderInfo& info) {
+std::map<std::string, std::string> metadata_of(const EncoderInfo& info, const TaskInfo& task,
+                                               const std::vector<int64_t>& global) {
   std::map<std::string, std::string> metadata{{"format", "pt"}};
   for (const std::string& line : info.overrides) {
     std::string& text = metadata["overrides"];
@@ -151,6 +205,7 @@ std::map<std::string, std::string> metadata_of(const EncoderInfo& info) {
   if (const std::string compute = compute_note(info); !compute.empty()) {
     metadata["compute"] = compute;
   }
+  if (task.global_attention) metadata["global_tokens"] = joined(global);  // of each sequence
   return metadata;
 }
 
@@ -165,28 +220,42 @@ double median(std::vector<double> values) {
   return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
+// Global tokens are asked for by position or by rule: whether they were any is seen here.
+void report_global(const ForwardOptions& options, const std::vector<int64_t>& counts) {
+  if (options.global.empty()) return;
+  const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
+  const std::string range = *least == *most
+                                ? std::to_string(*least)
+                                : std::to_string(*least) + " to " + std::to_string(*most);
+  notice("global tokens of a sequence: " + range);
+}
+
 int run_forward(const ForwardOptions& options) {
-  const InputTensors in = read_inputs(options.inputs);
+  InputTensors in = read_inputs(options.inputs);
   const std::filesystem::path directory = model_directory(options.model);
   const auto start = Clock::now();
   LoadOptions load{.threads = options.model.threads};
   apply(options.overrides, load);
-  Encoder encoder = Encoder::load(directory, load);
-  report_overrides(encoder.info());
-  check_class(options, directory, encoder.info());
+  ForwardModel model(directory, options, load);
+  report_overrides(model.encoder());
+  report_new_head(model.info());
+  check_rank(in, model, options.inputs);
+  apply_global(options, model.info(), in);
   const double load_seconds = seconds_since(start);
   const uint64_t rss_loaded = resident_bytes();
-  EncoderOutput out;
+  ForwardModel::Result out;
   std::vector<double> passes;
   for (int pass = 0; pass < options.repeat; ++pass) {
     out = {};  // or two outputs would count in the peak
     const auto begin = Clock::now();
-    out = encoder.encode(in.input, {.hidden_states = options.hidden_states});
+    out = model.run(in.input, options.hidden_states);
     passes.push_back(seconds_since(begin));
   }
   const uint64_t rss_peak = peak_resident_bytes();
-  io::write_safetensors(options.outputs, named_outputs(in, encoder.info(), out),
-                        metadata_of(encoder.info()));
+  const std::vector<int64_t> global = global_counts(in, out);
+  io::write_safetensors(options.outputs, named_outputs(in, model, out),
+                        metadata_of(model.encoder(), model.info(), global));
+  report_global(options, global);
   if (options.timing) {
     const nlohmann::ordered_json line = {{"load_s", load_seconds},
                                          {"compute_s", median(passes)},
@@ -201,19 +270,23 @@ int run_forward(const ForwardOptions& options) {
 }  // namespace
 
 void add_forward(CLI::App& root, Commands& commands) {
-  CLI::App* app =
-      root.add_subcommand("forward", "Run the encoder on tensors of a safetensors file");
+  CLI::App* app = root.add_subcommand("forward", "Run a model on tensors of a safetensors file");
   auto options = std::make_shared<ForwardOptions>();
   add_model_options(*app, options->model);
   add_load_options(*app, options->overrides);
   app->add_option("--inputs", options->inputs,
-                  "safetensors file: input_ids [batch, seq], optionally attention_mask, "
+                  "safetensors file: input_ids [batch, seq] ([batch, choices, seq] for multiple "
+                  "choice), optionally attention_mask, "
                   "global_attention_mask, "
                   "token_type_ids, position_ids")
       ->required();
   app->add_option("--outputs", options->outputs, "safetensors file to write")->required();
   app->add_option("--class", options->model_class,
-                  "Model class to compute (LongformerModel, BertModel, RobertaModel, …)");
+                  "Model class to compute (LongformerModel, LongformerForMaskedLM, "
+                  "BertForTokenClassification, …); default: what config.json says");
+  add_head_options(*app, options->global, options->allow_new_head);
+  app->add_option("--seed", options->seed, "Of the new head's random numbers")
+      ->needs("--allow-new-head");
   app->add_flag("--hidden-states", options->hidden_states,
                 "Also write hidden_states.0 (embeddings) to hidden_states.N");
   CLI::Option* timing =

@@ -26,8 +26,8 @@ struct LineSummary {
 
 // Reads lines from `path` ("-": standard input; .gz too) from behind line `after` on and visits
 // those that hold a JSON object. Blank lines are passed over. A line that is not valid UTF-8, not
-// JSON, no object, deeper than kMaxJsonDepth, longer than kMaxLineBytes, or for which `visit` throws
-// Error(kInvalidArgument | kInvalidFile), is counted and named: "FILE line 17: …; skipped".
+// JSON, no object, deeper than kMaxJsonDepth, longer than kMaxLineBytes, or for which `visit`
+// throws Error(kInvalidArgument | kInvalidFile), is counted and named: "FILE line 17: …; skipped".
 LineSummary read_lines(const std::string& path, int64_t after,
                        const std::function<void(InputLine)>& visit);
 

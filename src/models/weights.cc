@@ -1,7 +1,6 @@
 #include "models/weights.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "models/check_tensors.h"
 #include "models/memory_need.h"
 #include "models/stored_weights.h"
+#include "models/weight_reader.h"
 
 namespace longformer {
 namespace {
@@ -23,107 +23,6 @@ constexpr const char* kGlobal = "_global";
 bool has_attention_norm(const EncoderConfig& config, int64_t layer) {
   return layer > 0 || config.first_norm;
 }
-
-// The same matrix with its values rounded, in f32.
-std::vector<float> rounded(const float* values, int64_t rows, int64_t cols, DType type) {
-  if (type == DType::kI8) {
-    std::vector<float> widened;
-    quantize(values, rows, cols).read(0, rows, widened);
-    return widened;
-  }
-  std::vector<float> result(static_cast<size_t>(rows * cols));
-  std::transform(values, values + rows * cols, result.begin(),
-                 [](float value) { return bf16_to_f32(f32_to_bf16(value)); });
-  return result;
-}
-
-// Hands out resolved tensors by the model's names.
-class WeightReader {
- public:
-  WeightReader(const io::Checkpoint& checkpoint, const io::Resolution& resolution,
-               const Precision& precision)
-      : checkpoint_(checkpoint), precision_(precision) {
-    for (const io::ResolvedTensor& tensor : resolution.tensors)
-      sources_[tensor.name] = tensor.source;
-  }
-
-  bool has(const std::string& name) const { return !sources_.at(name).empty(); }
-
-  // As stored, floating.
-  Tensor tensor(const std::string& name) const {
-    return read_matrix(checkpoint_, sources_.at(name)).tensor();
-  }
-
-  std::vector<float> vector(const std::string& name) const { return to_f32(tensor(name)); }
-
-  Matrix matrix(const std::string& name) const {
-    const auto scales = sources_.find(scale_name(name));
-    if (scales == sources_.end()) return read_matrix(checkpoint_, sources_.at(name));
-    return read_int8_matrix(checkpoint_, sources_.at(name), scales->second);
-  }
-
-  Linear linear(const std::string& name) const {
-    return std::move(linears<1>(name, precision_.linear)[0]);
-  }
-  Linear outer(const std::string& name) const {
-    return std::move(linears<1>(name, precision_.outer)[0]);
-  }
-  std::array<Linear, 3> fused(const std::string& name) const {
-    return linears<3>(name, precision_.linear);
-  }
-
-  GlobalProjection global_projection(const std::string& name) const {
-    return {matrix(name + ".weight"), vector(name + ".bias")};
-  }
-
-  LayerNorm norm(const std::string& name, float eps) const {
-    std::vector<float> gamma = vector(name + ".weight");
-    const int64_t size = static_cast<int64_t>(gamma.size());
-    return {std::move(gamma), bias(name, 0, size), eps};
-  }
-
- private:
-  // A matrix of as many equal parts, one above the other. A bias that the model does not have is 0.
-  template <int64_t parts>
-  std::array<Linear, parts> linears(const std::string& name, const WeightTypes& types) const {
-    const Matrix whole = matrix(name + ".weight");
-    const int64_t rows = whole.rows() / parts;
-    std::array<Linear, parts> result;
-    for (int64_t part = 0; part < parts; ++part) {
-      result[part] = {pack(whole, part * rows, rows, types), bias(name, part * rows, rows)};
-    }
-    whole.tensor().release_pages();
-    return result;
-  }
-
-  static kernels::PackedMatrix pack(const Matrix& matrix, int64_t first, int64_t rows,
-                                    const WeightTypes& types) {
-    const int64_t cols = matrix.cols();
-    // Sums over more features would not fit into 32 bits.
-    const bool too_wide = types.multiplied == DType::kI8 && cols > kernels::kMaxInt8Features;
-    const DType type = too_wide ? DType::kF32 : types.multiplied;
-    if (matrix.type() == DType::kI8 && type == DType::kI8) {
-      return kernels::PackedMatrix::pack(matrix.int8_row(first), matrix.scales().data() + first,
-                                         rows, cols);
-    }
-    std::vector<float> buffer;
-    const float* const values = matrix.read(first, rows, buffer);
-    const bool round = types.rounded != type && types.rounded != matrix.type();
-    if (!round) return kernels::PackedMatrix::pack(values, rows, cols, type);
-    return kernels::PackedMatrix::pack(rounded(values, rows, cols, types.rounded).data(), rows,
-                                       cols, type);
-  }
-
-  std::vector<float> bias(const std::string& name, int64_t first, int64_t count) const {
-    if (sources_.count(name + ".bias") == 0) return std::vector<float>(static_cast<size_t>(count));
-    const std::vector<float> all = vector(name + ".bias");
-    return {all.begin() + first, all.begin() + first + count};
-  }
-
-  const io::Checkpoint& checkpoint_;
-  const Precision& precision_;
-  std::map<std::string, std::string> sources_;
-};
 
 AttentionWeights read_attention(const WeightReader& reader, const EncoderConfig& config,
                                 int64_t index) {
@@ -359,7 +258,7 @@ EncoderWeights load_weights(const io::Checkpoint& checkpoint, const EncoderConfi
   const std::string pooler = config.names->pooler;
   weights.has_pooler = reader.has(pooler + ".weight") && reader.has(pooler + ".bias");
   if (weights.has_pooler)
-    pool.run(1, [&](int64_t, int) { weights.pooler = reader.linear(pooler); });
+    pool.run(1, [&](int64_t, int) { weights.pooler.dense = reader.linear(pooler); });
   return weights;
 }
 

@@ -8,6 +8,7 @@
 #include "models/family.h"
 #include "models/precision.h"
 #include "nn/encoder_stack.h"
+#include "nn/head.h"
 
 namespace longformer {
 
@@ -18,7 +19,7 @@ struct EncoderWeights {
   std::vector<EncoderLayer> layers;
   LayerNorm final_norm;  // behind the last layer; absent in post-norm stacks
   bool has_pooler = false;
-  Linear pooler;
+  StateTransform pooler;
   Precision precision;
   NameReport names;
   int64_t parameters = 0;  // elements of all tensors of the model, as the reference counts them

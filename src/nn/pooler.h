@@ -2,17 +2,21 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
-#include "ops/weights.h"
+#include "nn/head.h"
 
 namespace longformer {
 
 class ThreadPool;
 
+// Rows of x [*, hidden] one after the other.
+std::vector<float> gather_rows(const float* x, int64_t hidden, std::span<const int64_t> rows);
+
 // x: [rows, hidden]; first_rows: the row of each sequence's first token. Returns [sequences,
-// out_features].
-std::vector<float> pool_first_token(const Linear& dense, const float* x, int64_t hidden,
+// hidden].
+std::vector<float> pool_first_token(const StateTransform& pooler, const float* x, int64_t hidden,
                                     const std::vector<int64_t>& first_rows, ThreadPool& pool);
 
 }  // namespace longformer

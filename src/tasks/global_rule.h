@@ -15,8 +15,8 @@ namespace longformer::tasks {
 
 // none | first | question (in front of the first separator) | POSITIONS ("0,7,12-20", positions of
 // the sequence from 0, special tokens counted; those behind its end are ignored) | token:ID
-// | regex:PATTERN (tokens that overlap a match in a text). Several, joined by a comma where all
-// are numbers, else by "+": "first+regex:\bSection\b".
+// | regex:PATTERN (tokens that overlap a match in a text; the pattern is the last rule). Several
+// joined by "+": "first+regex:\bSection\b".
 class GlobalRule {
  public:
   // Throws kInvalidArgument saying what is allowed; kUnsupported for a family without global

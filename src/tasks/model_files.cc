@@ -35,14 +35,7 @@ void check_lower_case(const fs::path& directory, const text::Tokenizer& tokenize
 
 void check_sizes(const TextModel& model, const fs::path& directory) {
   const EncoderInfo& info = model.encoder.info();
-  if (model.tokenizer.vocabulary_size() > info.vocab_size) {
-    throw Error(ErrorCode::kInvalidFile,
-                "the tokenizer has ids up to " +
-                    std::to_string(model.tokenizer.vocabulary_size() - 1) +
-                    " but the embedding table has " + std::to_string(info.vocab_size) +
-                    " rows; use the tokenizer files that belong to these weights",
-                directory.string());
-  }
+  check_vocabulary(model.tokenizer, info, directory);
   if (model.modules.dimension != 0 && model.modules.dimension != info.hidden_size) {
     throw Error(ErrorCode::kInvalidFile,
                 "the pooling module expects vectors of " + std::to_string(model.modules.dimension) +
@@ -64,6 +57,16 @@ int64_t count_tokens(const text::Tokenizer& tokenizer, const std::string& text) 
 }
 
 }  // namespace
+
+void check_vocabulary(const text::Tokenizer& tokenizer, const EncoderInfo& info,
+                      const fs::path& directory) {
+  if (tokenizer.vocabulary_size() <= info.vocab_size) return;
+  throw Error(ErrorCode::kInvalidFile,
+              "the tokenizer has ids up to " + std::to_string(tokenizer.vocabulary_size() - 1) +
+                  " but the embedding table has " + std::to_string(info.vocab_size) +
+                  " rows; use the tokenizer files that belong to these weights",
+              directory.string());
+}
 
 text::Tokenizer load_tokenizer(const fs::path& directory) {
   text::TokenizerFiles files;

@@ -27,6 +27,10 @@ inline constexpr std::array<const char*, 5> kSentencePieceNames = {
 // up to its position table.
 text::Tokenizer load_tokenizer(const std::filesystem::path& directory);
 
+// Throws kInvalidFile when the tokenizer has an id that the embedding table lacks.
+void check_vocabulary(const text::Tokenizer& tokenizer, const EncoderInfo& info,
+                      const std::filesystem::path& directory);
+
 // Share of a text's tokens from which on it counts as written in a script or language that the
 // model cannot read.
 inline constexpr double kUnreadableShare = 0.2;

@@ -39,7 +39,7 @@ struct TaskSequence {
 
 struct TaskRun {
   int64_t batch_tokens = 4096;  // of one call of the encoder; more only where one sequence has more
-  const GlobalRule* global = nullptr;                        // null: the task's default
+  const GlobalRule* global = nullptr;                         // null: the task's default
   std::function<void(int64_t done, int64_t total)> progress;  // sequences
   std::function<bool()> cancelled;
 };

@@ -75,19 +75,49 @@ def _named(output, rows: int) -> Tensors:
     return {name: value.numpy() for name, value in result.items()}
 
 
+def _pad_to_windows(model: torch.nn.Module, inputs: Tensors) -> Tensors:
+    """The inputs of a Longformer up to a multiple of every window, with a mask."""
+    windows = [layer.attention.self.one_sided_attn_window_size * 2 for layer in model.encoder.layer]
+    extra = -inputs["input_ids"].shape[-1] % math.lcm(*windows)
+    fillers = {"input_ids": model.config.pad_token_id, "position_ids": model.config.pad_token_id}
+    arguments = {"attention_mask": np.ones_like(inputs["input_ids"]), **inputs}
+    return {name: np.pad(value, [(0, 0)] * (value.ndim - 1) + [(0, extra)], constant_values=fillers.get(name, 0))
+            for name, value in arguments.items()}
+
+
 def _longformer(model: torch.nn.Module, inputs: Tensors, reaches: list[Reach] | None) -> Tensors:
     """Pads to a multiple of every window first: the class pads to the largest only and fails where others differ."""
     assert reaches is None
     rows = inputs["input_ids"].shape[1]
-    windows = [layer.attention.self.one_sided_attn_window_size * 2 for layer in model.encoder.layer]
-    extra = -rows % math.lcm(*windows)
-    pad = model.config.pad_token_id
-    fillers = {"input_ids": pad, "position_ids": pad, "attention_mask": 0, "global_attention_mask": 0,
-               "token_type_ids": 0}
-    arguments = {"attention_mask": np.ones_like(inputs["input_ids"]), **inputs}
-    arguments = {name: torch.from_numpy(np.pad(value, ((0, 0), (0, extra)), constant_values=fillers[name]))
-                 for name, value in arguments.items()}
+    arguments = {name: torch.from_numpy(value) for name, value in _pad_to_windows(model, inputs).items()}
     return _named(model(**arguments, output_hidden_states=True), rows)
+
+
+def run_task(model: torch.nn.Module, inputs: Tensors, padded: bool = True) -> tuple[Tensors, Tensors]:
+    """The logits of a task model in float32 and in float64, under the names of `forward`.
+
+    `padded`: a Longformer gets its input as a multiple of every window, which changes nothing but lets windows differ.
+    """
+    model = model.eval()
+    with _softmax_in_the_type_of_its_input():
+        double = _task(copy.deepcopy(model).double(), inputs, padded)
+    return _task(model, inputs, padded), double
+
+
+def _task(model: torch.nn.Module, inputs: Tensors, padded: bool) -> Tensors:
+    rows, family = inputs["input_ids"].shape[-1], model.config.model_type
+    if family == "longformer" and padded:
+        inputs = _pad_to_windows(model.longformer, inputs)
+    arguments = {name: torch.from_numpy(value) for name, value in inputs.items()}
+    attention = {"longformer": contextlib.nullcontext, "modernbert": lambda: _modernbert_attention(None)}.get(
+        family, lambda: _bert_attention(bare(model), None))
+    with attention():
+        output = model(**arguments)
+    result = {name: output[name] for name in ("logits", "start_logits", "end_logits", "prediction_logits")
+              if name in output}
+    by_token = "start_logits" in result or result[next(iter(result))].dim() == 3
+    return {name.removeprefix("prediction_"): (value[:, :rows] if by_token else value).numpy()
+            for name, value in result.items()}
 
 
 def _limited(mask: torch.Tensor, reach: Reach) -> torch.Tensor:
