@@ -60,7 +60,6 @@ void add_convert(CLI::App& root, Commands& commands);
 void add_tokenize(CLI::App& root, Commands& commands);
 void add_pull(CLI::App& root, Commands& commands);
 void add_bench(CLI::App& root, Commands& commands);
-void add_evaluate(CLI::App& root, Commands& commands);
 void add_schema(CLI::App& root, Commands& commands);
 
 }  // namespace longformer::cli

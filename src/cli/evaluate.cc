@@ -38,8 +38,10 @@ struct OptionTasks {
 };
 const std::vector<OptionTasks>& option_tasks() {
   static const std::vector<OptionTasks> rows = {
-      {"--data",
-       {"classification", "multi-label", "regression", "squad", "triviaqa", "entities", "ranking"}},
+      {"--model", {"classification", "multi-label", "regression", "mlm"}},
+      {"--text-field", {"classification", "multi-label", "regression", "mlm"}},
+      {"--seed", {"mlm"}},
+      {"--mask-share", {"mlm"}},
       {"--id-field", {"classification", "multi-label", "regression", "squad", "triviaqa"}},
       {"--label-field",
        {"classification", "multi-label", "regression", "squad", "triviaqa", "entities"}},
@@ -79,8 +81,23 @@ void check_options(const CLI::App& app, const std::string& task) {
     throw Error(ErrorCode::kInvalidArgument, "does not go with " + task + ", only with " + names,
                 option);
   }
-  if (app.count("--data") == 0 && task != "mlm") {
+  const bool by_model = app.count("--model") > 0;
+  if (by_model == (app.count("--predictions") > 0)) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "either a file of predictions or the --model that makes them", "--predictions");
+  }
+  if (!by_model && task == "mlm" && app.count("--data") > 0) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "is not read with predictions of mlm, which are probabilities of the right tokens",
+                "--data");
+  }
+  if (app.count("--data") == 0 && (by_model || task != "mlm")) {
     throw Error(ErrorCode::kInvalidArgument, "must name the file with the gold labels", "--data");
+  }
+  if (!by_model) return;
+  for (const char* const option : {"--id-field", "--prediction-field"}) {
+    if (app.count(option) == 0) continue;
+    throw Error(ErrorCode::kInvalidArgument, "belongs to --predictions, not to --model", option);
   }
 }
 
@@ -124,7 +141,8 @@ int run_evaluate(const CLI::App& app, EvaluateOptions options) {
     options.prediction_field = same ? options.label_field : std::string(row.prediction_field);
   }
   if (options.label_field.empty()) options.label_field = row.label_field;
-  const Evaluation evaluation = row.evaluate(options);
+  const Evaluation evaluation =
+      options.model.model.empty() ? row.evaluate(options) : evaluate_model(options);
   Output output;
   if (options.json) {
     output.line(json_text({{"task", options.task},
@@ -168,7 +186,6 @@ void add_evaluate(CLI::App& root, Commands& commands) {
                   "TREC judgements")
       ->type_name("FILE");
   app->add_option("--predictions", options->predictions, "What was predicted, in the same formats")
-      ->required()
       ->type_name("FILE");
   app->add_option(
       "--id-field", options->id_field,
@@ -207,6 +224,25 @@ void add_evaluate(CLI::App& root, Commands& commands) {
       ->delimiter(',')
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
       ->capture_default_str();
+  add_model_options(*app, options->model);
+  CLI::Option* const model = app->get_option("--model");
+  model->description("Directory or name of a model whose predictions are measured");
+  add_load_options(*app, options->overrides);
+  app->add_option("--text-field", options->text_field, "With --model: field of the text to read")
+      ->capture_default_str();
+  app->add_option("--seed", options->seed, "mlm with --model: of the choice of hidden tokens")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app->add_option("--mask-share", options->mask_share,
+                  "mlm with --model: share of the tokens that are hidden")
+      ->check(CLI::Range(0.001, 1.0))
+      ->capture_default_str();
+  for (const char* const of_model :
+       {"--revision", "--offline", "--threads", "--attention-window", "--attention-dilation",
+        "--max-tokens", "--positions", "--compute", "--check-tensors", "--text-field", "--seed",
+        "--mask-share"}) {
+    app->get_option(of_model)->needs(model);
+  }
   app->add_flag("--json", options->json, "One JSON object; see: schema evaluate");
   commands.add(app, [app, options] { return run_evaluate(*app, *options); });
 }

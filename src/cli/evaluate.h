@@ -3,12 +3,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "cli/command.h"
+#include "cli/load_options.h"
 #include "cli/output.h"
 #include "io/datasets/bad_record.h"
+#include "io/datasets/rows.h"
 #include "io/datasets/squad_json.h"
 
 namespace longformer::cli {
@@ -18,9 +23,9 @@ struct EvaluateOptions {
   std::string data;
   std::string predictions;
   std::string id_field;  // empty: "id" where both files have it, else records are paired in order
-  std::string label_field;       // empty: what the task names them
+  std::string label_field;  // empty: what the task names them
   std::string prediction_field;
-  std::string separator = ",";   // of several labels in one cell of CSV
+  std::string separator = ",";  // of several labels in one cell of CSV
   std::string scheme = "lenient";
   int64_t label_column = -1;
   int64_t prediction_column = -1;
@@ -28,6 +33,12 @@ struct EvaluateOptions {
   double no_answer_threshold = 1.0;
   bool allow_missing = false;
   std::vector<int64_t> cuts = {1, 5, 10, 100};
+  // Instead of predictions: the model that makes them.
+  ModelOptions model;
+  LoadOverrides overrides;
+  std::string text_field = "text";
+  int64_t seed = 0;
+  double mask_share = 0.15;
   bool json = false;
 };
 
@@ -45,10 +56,27 @@ void report_bad(const std::string& file, const std::vector<io::BadRecord>& bad,
 
 // classification, multi-label, regression, mlm: rows of JSON lines, CSV or TSV.
 Evaluation evaluate_rows(const EvaluateOptions& options);
+// The same tasks, predicted by a model; mlm hides tokens of the texts.
+Evaluation evaluate_model(const EvaluateOptions& options);
 // squad, triviaqa.
 Evaluation evaluate_answers(const EvaluateOptions& options);
 Evaluation evaluate_entities(const EvaluateOptions& options);
 Evaluation evaluate_ranking(const EvaluateOptions& options);
+
+// One file of rows, and the path that messages name.
+struct Side {
+  std::string path;
+  io::Rows rows;
+};
+// Why a cell is not what the task needs; empty when it is. May turn it into what is needed.
+using CellCheck = std::function<std::string(io::Cell&)>;
+std::string check_cell(const std::string& task, const std::string& separator, io::Cell& cell);
+// Moves rows without a usable cell to the bad ones. Throws kInvalidArgument when no row has the
+// field: that is no fault of the rows.
+void check_field(const std::string& field, const CellCheck& check, Side& side);
+// Gold and predicted cells that check_cell() has seen.
+using CellPairs = std::vector<std::pair<const io::Cell*, const io::Cell*>>;
+void score_rows(const std::string& task, const CellPairs& cells, Evaluation& evaluation);
 
 // Predictions from anywhere, beside the questions of a file.
 struct PredictedAnswer {

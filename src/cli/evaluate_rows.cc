@@ -1,8 +1,9 @@
 // evaluate: rows of JSON lines, CSV and TSV with a label each, paired by id or in their order.
 #include <algorithm>
 #include <charconv>
-#include <functional>
+#include <cmath>
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "cli/evaluate.h"
@@ -17,9 +18,6 @@ namespace {
 
 using io::Cell;
 using io::Row;
-
-// Why a cell is not what the task needs; empty when it is.
-using CellCheck = std::function<std::string(Cell&)>;
 
 std::string quoted(const std::string& name) { return io::short_value(Json(name)); }
 
@@ -45,41 +43,37 @@ std::string numbers_fault(Cell& cell) {
 }
 
 // A list of labels; a text with the separator between them becomes one.
-CellCheck labels_check(const std::string& separator) {
-  return [separator](Cell& cell) -> std::string {
-    if (cell.kind == Cell::Kind::kText) {
-      const std::string text = std::move(cell.text);
-      for (size_t at = 0; at < text.size();) {
-        const size_t end = std::min(text.find(separator, at), text.size());
-        Cell item;
-        item.kind = Cell::Kind::kText;
-        item.text = text.substr(at, end - at);
-        cell.list.push_back(std::move(item));
-        at = end + separator.size();
-      }
-      cell.kind = Cell::Kind::kList;
-      return "";
+std::string labels_fault(const std::string& separator, Cell& cell) {
+  if (cell.kind == Cell::Kind::kText) {
+    const std::string text = std::move(cell.text);
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = std::min(text.find(separator, at), text.size());
+      Cell item;
+      item.kind = Cell::Kind::kText;
+      item.text = text.substr(at, end - at);
+      cell.list.push_back(std::move(item));
+      at = end + separator.size();
     }
-    if (cell.kind != Cell::Kind::kList) return "must be a list of labels";
-    for (Cell& item : cell.list) {
-      if (!label_fault(item).empty()) return "must be a list of strings or numbers";
-    }
+    cell.kind = Cell::Kind::kList;
     return "";
-  };
+  }
+  if (cell.kind != Cell::Kind::kList) return "must be a list of labels";
+  for (Cell& item : cell.list) {
+    if (!label_fault(item).empty()) return "must be a list of strings or numbers";
+  }
+  return "";
 }
 
-struct Side {
-  std::string path;
-  io::Rows rows;
-  int64_t records() const { return std::ssize(rows.rows) + std::ssize(rows.bad); }
-  bool all_have(const std::string& field) const {
-    return !rows.rows.empty() && std::all_of(rows.rows.begin(), rows.rows.end(),
-                                             [&](const Row& row) { return row.find(field); });
-  }
-};
+int64_t records(const Side& side) { return std::ssize(side.rows.rows) + std::ssize(side.rows.bad); }
 
-// Moves rows without a usable cell to the bad ones. When no row has the field, that is no fault of
-// the rows.
+bool all_have(const Side& side, const std::string& field) {
+  const std::vector<Row>& rows = side.rows.rows;
+  return !rows.empty() &&
+         std::all_of(rows.begin(), rows.end(), [&](const Row& row) { return row.find(field); });
+}
+
+}  // namespace
+
 void check_field(const std::string& field, const CellCheck& check, Side& side) {
   const bool any = std::any_of(side.rows.rows.begin(), side.rows.rows.end(),
                                [&](const Row& row) { return row.find(field); });
@@ -109,6 +103,8 @@ void check_field(const std::string& field, const CellCheck& check, Side& side) {
   }
   side.rows.rows = std::move(good);
 }
+
+namespace {
 
 Side read_side(const std::string& path, const std::string& field, const CellCheck& check) {
   Side side{path, io::read_rows(path)};
@@ -151,10 +147,10 @@ RowPairs pair_by_id(const Side& gold, const Side& predicted, const std::string& 
 }
 
 RowPairs pair_in_order(const Side& gold, const Side& predicted) {
-  if (gold.records() != predicted.records()) {
+  if (records(gold) != records(predicted)) {
     throw Error(ErrorCode::kInvalidArgument,
-                "has " + std::to_string(predicted.records()) + " records, " + gold.path + " has " +
-                    std::to_string(gold.records()) +
+                "has " + std::to_string(records(predicted)) + " records, " + gold.path + " has " +
+                    std::to_string(records(gold)) +
                     "; each needs one, or an id in both (--id-field)",
                 predicted.path);
   }
@@ -172,7 +168,7 @@ struct Paired {
   Side gold;
   Side predicted;
   RowPairs rows;
-  std::vector<std::pair<const Cell*, const Cell*>> cells;
+  CellPairs cells;
 };
 
 std::unique_ptr<Paired> read_pairs(const EvaluateOptions& options, const CellCheck& check,
@@ -181,7 +177,7 @@ std::unique_ptr<Paired> read_pairs(const EvaluateOptions& options, const CellChe
   auto paired = std::make_unique<Paired>();
   paired->gold = read_side(options.data, options.label_field, check);
   paired->predicted = read_side(options.predictions, predicted_field, check);
-  const bool has_ids = paired->gold.all_have("id") && paired->predicted.all_have("id");
+  const bool has_ids = all_have(paired->gold, "id") && all_have(paired->predicted, "id");
   const std::string id = options.id_field.empty() && has_ids ? "id" : options.id_field;
   if (!id.empty()) {
     check_field(id, label_fault, paired->gold);
@@ -194,7 +190,6 @@ std::unique_ptr<Paired> read_pairs(const EvaluateOptions& options, const CellChe
   for (const auto& [gold, predicted] : paired->rows) {
     paired->cells.emplace_back(gold->find(options.label_field), predicted->find(predicted_field));
   }
-  evaluation.items = std::ssize(paired->cells);
   return paired;
 }
 
@@ -236,17 +231,15 @@ void add_averages(const tasks::Averages& averages, Json& metrics) {
   add_scores("weighted", averages.weighted, metrics);
 }
 
-Evaluation classification(const EvaluateOptions& options) {
-  Evaluation evaluation;
-  const auto pairs = read_pairs(options, label_fault, evaluation);
+void score_classes(const CellPairs& cells, Evaluation& evaluation) {
   LabelNames names;
-  for (const auto& [gold, predicted] : pairs->cells) {
+  for (const auto& [gold, predicted] : cells) {
     names.add(gold->text);
     names.add(predicted->text);
   }
   names.number();
   std::vector<int64_t> gold_ids, predicted_ids;
-  for (const auto& [gold, predicted] : pairs->cells) {
+  for (const auto& [gold, predicted] : cells) {
     gold_ids.push_back(names.index(gold->text));
     predicted_ids.push_back(names.index(predicted->text));
   }
@@ -255,7 +248,6 @@ Evaluation classification(const EvaluateOptions& options) {
   evaluation.metrics["matthews_corrcoef"] = report.matthews;
   add_averages(report.averages, evaluation.metrics);
   evaluation.labels = names.table(report.classes);
-  return evaluation;
 }
 
 std::vector<int64_t> label_set(const Cell& cell, const LabelNames& names) {
@@ -266,17 +258,15 @@ std::vector<int64_t> label_set(const Cell& cell, const LabelNames& names) {
   return ids;
 }
 
-Evaluation multi_label(const EvaluateOptions& options) {
-  Evaluation evaluation;
-  const auto pairs = read_pairs(options, labels_check(options.separator), evaluation);
+void score_label_sets(const CellPairs& cells, Evaluation& evaluation) {
   LabelNames names;
-  for (const auto& [gold, predicted] : pairs->cells) {
+  for (const auto& [gold, predicted] : cells) {
     for (const Cell& item : gold->list) names.add(item.text);
     for (const Cell& item : predicted->list) names.add(item.text);
   }
   names.number();
   tasks::LabelSets gold_sets, predicted_sets;
-  for (const auto& [gold, predicted] : pairs->cells) {
+  for (const auto& [gold, predicted] : cells) {
     gold_sets.push_back(label_set(*gold, names));
     predicted_sets.push_back(label_set(*predicted, names));
   }
@@ -287,16 +277,13 @@ Evaluation multi_label(const EvaluateOptions& options) {
   add_averages(report.averages, evaluation.metrics);
   add_scores("samples", report.samples, evaluation.metrics);
   evaluation.labels = names.table(report.classes);
-  return evaluation;
 }
 
 Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
-Evaluation regression(const EvaluateOptions& options) {
-  Evaluation evaluation;
-  const auto pairs = read_pairs(options, number_fault, evaluation);
+void score_numbers(const CellPairs& cells, Evaluation& evaluation) {
   std::vector<double> gold_values, predicted_values;
-  for (const auto& [gold, predicted] : pairs->cells) {
+  for (const auto& [gold, predicted] : cells) {
     gold_values.push_back(gold->number);
     predicted_values.push_back(predicted->number);
   }
@@ -306,7 +293,6 @@ Evaluation regression(const EvaluateOptions& options) {
                         {"mae", report.mae},
                         {"pearson", or_null(report.pearson)},
                         {"spearmanr", or_null(report.spearman)}};
-  return evaluation;
 }
 
 Evaluation masked_tokens(const EvaluateOptions& options) {
@@ -331,11 +317,26 @@ Evaluation masked_tokens(const EvaluateOptions& options) {
 
 }  // namespace
 
+std::string check_cell(const std::string& task, const std::string& separator, io::Cell& cell) {
+  if (task == "multi-label") return labels_fault(separator, cell);
+  return task == "regression" ? number_fault(cell) : label_fault(cell);
+}
+
+void score_rows(const std::string& task, const CellPairs& cells, Evaluation& evaluation) {
+  evaluation.items = std::ssize(cells);
+  if (task == "multi-label") return score_label_sets(cells, evaluation);
+  if (task == "regression") return score_numbers(cells, evaluation);
+  score_classes(cells, evaluation);
+}
+
 Evaluation evaluate_rows(const EvaluateOptions& options) {
-  if (options.task == "multi-label") return multi_label(options);
-  if (options.task == "regression") return regression(options);
   if (options.task == "mlm") return masked_tokens(options);
-  return classification(options);
+  Evaluation evaluation;
+  const auto pairs = read_pairs(
+      options, [&](Cell& cell) { return check_cell(options.task, options.separator, cell); },
+      evaluation);
+  score_rows(options.task, pairs->cells, evaluation);
+  return evaluation;
 }
 
 }  // namespace longformer::cli

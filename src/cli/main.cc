@@ -13,6 +13,9 @@
 namespace longformer::cli {
 namespace {
 
+}
+void add_evaluate(CLI::App& root, Commands& commands);
+namespace {
 int exit_code(ErrorCode code) {
   switch (code) {
     case ErrorCode::kIo:

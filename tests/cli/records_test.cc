@@ -59,6 +59,9 @@ TEST_F(Records, AreThoseOfTheSchema) {
   expect_schema("tokenize", "--model model text.txt --json");
   expect_schema("bench", "--lengths 16 --window 4 --heads 1 --repeats 1 --json");
   expect_schema("bench", "--model model --lengths 16 --repeats 1 --json");
+  put(path("labels.jsonl"), "{\"label\": 1}\n");
+  expect_schema("evaluate",
+                "--task classification --data labels.jsonl --predictions labels.jsonl --json");
   expect_schema("convert", "bert long --to-long 128 --attention-window 32 --json");
   expect_refused("schema nothing", "search");
 }
