@@ -7,7 +7,7 @@ root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
 source "$root/tools/shell.sh"
 
 readonly packages=(torch==2.13.0 transformers==4.57.6 tokenizers==0.22.2 safetensors numpy sentencepiece==0.2.3 protobuf sentence-transformers==5.7.0
-  onnx==1.23.2 onnxruntime==1.32.0)
+  onnx==1.23.2 onnxruntime==1.32.0 scikit-learn==1.9.1 seqeval==1.2.2 pytrec-eval-terrier==0.5.11)
 venv=$root/build/oracle-venv
 stamp=$venv/complete.txt
 log=$root/build/oracle-venv.log

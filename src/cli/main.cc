@@ -13,6 +13,9 @@
 namespace longformer::cli {
 namespace {
 
+}
+void add_evaluate(CLI::App& root, Commands& commands);
+namespace {
 int exit_code(ErrorCode code) {
   switch (code) {
     case ErrorCode::kIo:
@@ -47,6 +50,7 @@ int run_command(int argc, char** argv) {
   add_bench(root, commands);
   add_pattern(root, commands);
   add_attend(root, commands);
+  add_evaluate(root, commands);
   add_schema(root, commands);
   try {
     root.parse(argc, argv);

@@ -279,6 +279,15 @@ constexpr std::array kAnswer = {
     kGlobalTokens,
 };
 
+constexpr std::array kEvaluate = {
+    Field{"task", FieldType::kString, "as asked"},
+    Field{"items", FieldType::kInteger, "records, questions, sentences or queries compared"},
+    Field{"skipped", FieldType::kInteger, "records that could not be read"},
+    Field{"missing", FieldType::kInteger, "items without a prediction, which count as wrong"},
+    Field{"metrics", FieldType::kObject, "numbers by the names of the reference packages"},
+    Field{"labels", FieldType::kObject, "the same of each class or type of entity; may be empty"},
+};
+
 constexpr std::array kTables = {
     RecordTable{"search", "One passage, best first", kSearch},
     RecordTable{"index", "The summary of one run of index or index merge", kIndex},
@@ -295,6 +304,7 @@ constexpr std::array kTables = {
     RecordTable{"attend", "One link between two tokens, strongest first", kAttend},
     RecordTable{"bench", "One implementation at one length", kBench},
     RecordTable{"pattern", "The counts of one attention pattern", kPattern},
+    RecordTable{"evaluate", "One comparison", kEvaluate},
 };
 
 Json list_of(const char* type) { return {{"type", "array"}, {"items", {{"type", type}}}}; }

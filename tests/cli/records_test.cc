@@ -67,6 +67,9 @@ TEST_F(Records, AreThoseOfTheSchema) {
   expect_schema("tag", "--model bert --allow-new-head text.txt page.html --json");
   expect_schema("inspect", "--model model --length 16 --global 1 --json");
   expect_schema("answer", "'the fox ?' --model bert --allow-new-head text.txt page.html --json");
+  put(path("labels.jsonl"), "{\"label\": 1}\n");
+  expect_schema("evaluate",
+                "--task classification --data labels.jsonl --predictions labels.jsonl --json");
   expect_schema("convert", "bert long --to-long 128 --attention-window 32 --json");
   expect_schema("pattern", "--length 64 --window 8 --json");
   expect_refused("schema nothing", "search");

@@ -1,0 +1,37 @@
+// Questions with their answers: SQuAD 1.1 and 2.0, TriviaQA; and objects of values by id.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace longformer::io {
+
+struct GoldQuestion {
+  std::string id;
+  std::vector<std::string> answers;
+};
+struct QuestionFile {
+  bool version2 = false;  // SQuAD: "version" says v2, or some question has no answer
+  std::vector<GoldQuestion> questions;
+};
+
+// {"version", "data": [{"paragraphs": [{"qas": [{"id", "answers": [{"text"}]}]}]}]}. Throws
+// kInvalidFile with the place of what is missing or of the wrong type, and for an id that stands
+// twice.
+QuestionFile parse_squad(std::string_view text, const std::string& place);
+
+// {"Domain", "Data": [{"QuestionId", "Answer": {"NormalizedAliases", "HumanAnswers"}}]}. Where the
+// domain is not Wikipedia, each document of a question (EntityPages, SearchResults: "Filename") is
+// a question of its own with the id QUESTION--DOCUMENT, as in the official script.
+QuestionFile parse_trivia(std::string_view text, const std::string& place);
+
+// {"ID": "text"}
+std::vector<std::pair<std::string, std::string>> parse_texts_by_id(std::string_view text,
+                                                                   const std::string& place);
+// {"ID": 0.5}
+std::vector<std::pair<std::string, double>> parse_numbers_by_id(std::string_view text,
+                                                                const std::string& place);
+
+}  // namespace longformer::io

@@ -1,0 +1,82 @@
+#include "tasks/masked_text.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/random.h"
+#include "longformer/error.h"
+#include "tasks/metrics/language.h"
+
+namespace longformer::tasks {
+namespace {
+
+constexpr double kMasked = 0.8;
+constexpr double kReplaced = 0.5;  // of those that are not masked
+constexpr uint64_t kDraws = 4;     // of each token
+constexpr int64_t kHeldCalls = 8;  // of the encoder whose windows are kept at once
+
+}  // namespace
+
+MaskedSequence mask_tokens(const text::Encoding& tokens, uint64_t number,
+                           const MaskSettings& settings) {
+  MaskedSequence result;
+  result.sequence.tokens = tokens;
+  result.sequence.wanted.assign(tokens.size(), 0);
+  const uint64_t seed = random_bits(settings.seed, number);
+  for (size_t t = 0; t < tokens.size(); ++t) {
+    const uint64_t draw = kDraws * t;
+    if (tokens.sequence[t] < 0 || random_uniform(seed, draw) >= settings.share) continue;
+    int64_t& id = result.sequence.tokens.ids[t];
+    result.targets.push_back(id);
+    result.sequence.wanted[t] = 1;
+    if (random_uniform(seed, draw + 1) < kMasked) {
+      id = settings.mask_id;
+    } else if (random_uniform(seed, draw + 2) < kReplaced) {
+      id = static_cast<int64_t>(random_uniform(seed, draw + 3) *
+                                static_cast<double>(settings.vocabulary));
+    }
+  }
+  return result;
+}
+
+int64_t mask_token(const text::Tokenizer& tokenizer) {
+  for (const char* const name : {"<mask>", "[MASK]"}) {
+    if (const std::optional<int64_t> id = tokenizer.id(name)) return *id;
+  }
+  throw Error(ErrorCode::kUnsupported,
+              "the tokenizer has no <mask> or [MASK] token; a masked language model has one");
+}
+
+void masked_log_probabilities(TaskTextModel& model, std::span<const std::string> texts,
+                              const MaskSettings& settings, const TaskRun& run, uint64_t& number,
+                              std::vector<double>& log_probabilities) {
+  std::vector<TaskSequence> sequences;
+  std::vector<std::vector<int64_t>> targets;
+  int64_t tokens = 0;
+  const auto outputs = static_cast<size_t>(model.model.info().outputs);
+  const auto read = [&] {
+    run_sequences(model, sequences, run, [&](size_t index, std::span<const float> logits, int64_t) {
+      for (size_t i = 0; i < targets[index].size(); ++i) {
+        log_probabilities.push_back(
+            log_probability(logits.subspan(i * outputs, outputs), targets[index][i]));
+      }
+    });
+    sequences.clear();
+    targets.clear();
+    tokens = 0;
+  };
+  for (const std::string& text : texts) {
+    for (const text::Encoding& window : model.tokenizer.encode_windows(
+             text, std::nullopt, {}, {.max_length = model.max_tokens()})) {
+      MaskedSequence masked = mask_tokens(window, number++, settings);
+      if (masked.targets.empty()) continue;  // nothing is hidden, nothing to read
+      tokens += static_cast<int64_t>(window.size());
+      sequences.push_back(std::move(masked.sequence));
+      targets.push_back(std::move(masked.targets));
+      if (tokens >= kHeldCalls * run.batch_tokens) read();
+    }
+  }
+  if (!sequences.empty()) read();
+}
+
+}  // namespace longformer::tasks
