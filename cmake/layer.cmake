@@ -19,11 +19,11 @@ function(longformer_layer name)
   endif()
 endfunction()
 
-# longformer_tests(NAME LIBRARIES …): one GoogleTest program from tests/NAME/*_test.cc. Files that end in _slow_test.cc
+# longformer_tests(NAME LIBRARIES …): one GoogleTest program from the *_test.cc below tests/NAME. Files that end in _slow_test.cc
 # become a program of their own, labelled "slow" and not "fast".
 function(longformer_tests name)
   cmake_parse_arguments(ARG "" "" "LIBRARIES" ${ARGN})
-  file(GLOB fast CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${name}/*_test.cc)
+  file(GLOB_RECURSE fast CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${name}/*_test.cc)
   set(slow ${fast})
   list(FILTER fast EXCLUDE REGEX "_slow_test\\.cc$")
   list(FILTER slow INCLUDE REGEX "_slow_test\\.cc$")

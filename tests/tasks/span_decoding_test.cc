@@ -75,7 +75,7 @@ TEST(SpanDecoding, MakesADistributionOfWhatCounts) {
 TEST(SpanDecoding, RefusesNumbersThatAreNone) {
   const std::vector<uint8_t> counted = {1, 0};
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  test::expect_error(ErrorCode::kInvalidFile, "no finite number", [&] {
+  test::expect_error(ErrorCode::kInvalidFile, {"no finite number"}, [&] {
     span_probabilities(std::vector<float>{nan, 0}, counted);
   });
   EXPECT_EQ(span_probabilities(std::vector<float>{0, nan}, counted)[0], 1.0);

@@ -215,7 +215,9 @@ TEST_F(TextTasks, FillsAreSortedProbabilities) {
     double sum = 0;
     for (size_t i = 0; i < fills.size(); ++i) {
       sum += fills[i].score;
-      if (i > 0) EXPECT_GE(fills[i - 1].score, fills[i].score);
+      if (i > 0) {
+        EXPECT_GE(fills[i - 1].score, fills[i].score);
+      }
     }
     EXPECT_NEAR(sum, 1, 1e-9);
   }
@@ -225,7 +227,9 @@ TEST_F(TextTasks, FillsAreSortedProbabilities) {
     EXPECT_EQ(fill.sequence, "[CLS] the [MASK] sleeps in the fox [SEP]");
   }
   for (const MaskFill& fill : results[1].masks[0]) {
-    if (fill.token_str == "fox") EXPECT_EQ(fill.sequence, "rain fox");
+    if (fill.token_str == "fox") {
+      EXPECT_EQ(fill.sequence, "rain fox");
+    }
   }
   // Targets keep the scores that they have among all.
   std::vector<std::string> shortened;
@@ -237,7 +241,9 @@ TEST_F(TextTasks, FillsAreSortedProbabilities) {
     ASSERT_EQ(result.masks[0].size(), 3u);
     for (const MaskFill& fill : result.masks[0]) {
       for (const MaskFill& other : results[index].masks[0]) {
-        if (other.token == fill.token) EXPECT_EQ(other.score, fill.score);
+        if (other.token == fill.token) {
+          EXPECT_EQ(other.score, fill.score);
+        }
       }
     }
   });

@@ -10,7 +10,7 @@ namespace {
 
 using Found = std::vector<Entity>;
 
-TEST(Entities, LenientTakesMalformedOnesToo) {
+TEST(EntityScores, LenientTakesMalformedOnesToo) {
   const auto find = [](const Tags& tags) { return find_entities(tags, TagScheme::kLenient); };
   EXPECT_EQ(find({"B-PER", "I-PER", "O", "B-LOC"}), (Found{{"PER", 0, 2}, {"LOC", 3, 4}}));
   EXPECT_EQ(find({"O", "I-PER", "I-PER"}), (Found{{"PER", 1, 3}}));
@@ -23,7 +23,7 @@ TEST(Entities, LenientTakesMalformedOnesToo) {
   EXPECT_EQ(find({}), Found{});
 }
 
-TEST(Entities, StrictSchemes) {
+TEST(EntityScores, StrictSchemes) {
   EXPECT_EQ(find_entities({"I-PER", "B-PER", "I-PER", "I-LOC", "O"}, TagScheme::kIob2),
             (Found{{"PER", 1, 3}}));
   EXPECT_EQ(find_entities({"I-PER", "B-PER", "I-LOC", "O"}, TagScheme::kIob1),
@@ -36,7 +36,7 @@ TEST(Entities, StrictSchemes) {
             (Found{{"PER", 0, 2}, {"PER", 2, 3}}));
 }
 
-TEST(Entities, ReportByHand) {
+TEST(EntityScores, ReportByHand) {
   const std::vector<Tags> gold = {{"B-PER", "I-PER", "O", "B-LOC"}, {"B-LOC", "O"}};
   const std::vector<Tags> predicted = {{"B-PER", "O", "O", "B-LOC"}, {"B-LOC", "B-PER"}};
   const EntityReport report = entity_report(gold, predicted, TagScheme::kLenient);
@@ -50,7 +50,7 @@ TEST(Entities, ReportByHand) {
   EXPECT_DOUBLE_EQ(report.averages.weighted.f1, 2.0 / 3);
 }
 
-TEST(Entities, RefusesWhatDoesNotFit) {
+TEST(EntityScores, RefusesWhatDoesNotFit) {
   using Sequences = std::vector<Tags>;
   const auto report = [](const Sequences& gold, const Sequences& predicted, const char* scheme) {
     return entity_report(gold, predicted, tag_scheme(scheme));
