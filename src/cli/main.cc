@@ -11,9 +11,7 @@
 #include "longformer/error.h"
 
 namespace longformer::cli {
-namespace {
-
-}
+namespace {}
 void add_evaluate(CLI::App& root, Commands& commands);
 namespace {
 int exit_code(ErrorCode code) {

@@ -111,8 +111,8 @@ class Run {
     if (command.pair.empty()) return;
     bool replaced = false;
     try {
-      second_ = source_of(read_whole_document(command.pair, command.documents.read, replaced), command.pair,
-                          command.words);
+      second_ = source_of(read_whole_document(command.pair, command.documents.read, replaced),
+                          command.pair, command.words);
     } catch (const Error& error) {
       throw Error(error.code(), error.what(), "--pair " + printable(command.pair, Lines::kJoin));
     }
@@ -166,8 +166,8 @@ class Run {
     bool replaced = false;
     try {
       if (command_.words) {
-        print_text(name,
-                   source_of(read_whole_document(name, command_.documents.read, replaced), name, true));
+        print_text(name, source_of(read_whole_document(name, command_.documents.read, replaced),
+                                   name, true));
       } else {
         int64_t line = 0;
         io::read_document(name, command_.documents.read, [&](io::Document part) {

@@ -284,11 +284,11 @@ EncoderOutput Encoder::encode(const EncoderInput& input, const EncodeOptions& op
     return output;
   }
   const BatchContexts contexts(config, input, batch, *impl_->pool);
-  check_room(encode_need({config, impl_->weights.precision, contexts.plans(),
-                          impl_->pool->threads(), options.hidden_states,
-                          static_cast<bool>(options.attentions)}),
-             impl_->workspace.planes.capacity(), std::to_string(batch.rows) + " tokens need",
-             "give fewer at once, or read the text in windows (max_tokens)");
+  check_room(
+      encode_need({config, impl_->weights.precision, contexts.plans(), impl_->pool->threads(),
+                   options.hidden_states, static_cast<bool>(options.attentions)}),
+      impl_->workspace.planes.capacity(), std::to_string(batch.rows) + " tokens need",
+      "give fewer at once, or read the text in windows (max_tokens)");
 
   output.last_hidden_state.resize(static_cast<size_t>(batch.rows * config.hidden_size));
   float* x = output.last_hidden_state.data();

@@ -39,13 +39,14 @@ std::vector<std::string> absent_tensors(const HeadConfig& head, const EncoderCon
                                 const std::string& place) {
   std::string names;
   for (const std::string& name : absent) names += (names.empty() ? "" : ", ") + name;
-  throw Error(ErrorCode::kInvalidFile,
-              "the checkpoint has no head for " + std::string(task_name(head.info.task)) + " (" +
-                  head.info.model_class + "): " + names +
-                  (absent.size() == 1 ? " is missing" : " are missing") +
-                  "; take a checkpoint that was trained for it (--allow-new-head fills what is missing "
-                  "with random numbers)",
-              place);
+  throw Error(
+      ErrorCode::kInvalidFile,
+      "the checkpoint has no head for " + std::string(task_name(head.info.task)) + " (" +
+          head.info.model_class + "): " + names +
+          (absent.size() == 1 ? " is missing" : " are missing") +
+          "; take a checkpoint that was trained for it (--allow-new-head fills what is missing "
+          "with random numbers)",
+      place);
 }
 
 // Fills the tensors of a new head: matrices from N(0, range), norms 1, biases 0.

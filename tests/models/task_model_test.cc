@@ -193,7 +193,8 @@ TEST(TaskModel, HeadsMatchTheirDefinition) {
         const TemporaryDirectory directory;
         const Written model = write_model(
             directory.path(), type, task,
-            more + R"(, "id2label": {"0": "a", "1": "b", "2": "c"}, "classifier_activation": "gelu")");
+            more +
+                R"(, "id2label": {"0": "a", "1": "b", "2": "c"}, "classifier_activation": "gelu")");
         TaskOptions options;
         options.task = task;
         TaskModel loaded = TaskModel::load(directory.path(), options);
@@ -335,8 +336,7 @@ TEST(TaskModel, TheHeadOfAnotherTaskUnderTheSameNamesIsRefused) {
   EXPECT_EQ(TaskModel::load(directory.path(), options).info().model_class,
             "BertForTokenClassification");
   options.task = Task::kSequenceClassification;
-  expect_error(ErrorCode::kInvalidFile,
-               {"BertForTokenClassification", "sequence-classification"},
+  expect_error(ErrorCode::kInvalidFile, {"BertForTokenClassification", "sequence-classification"},
                [&] { TaskModel::load(directory.path(), options); });
 }
 
@@ -352,9 +352,8 @@ TEST(TaskModel, LabelsComeFromTheConfigurationAndMustFit) {
   EXPECT_EQ(labels(R"(, "num_labels": 1)"), (std::vector<std::string>{"LABEL_0"}));
   EXPECT_EQ(labels(R"(, "id2label": {"1": "x", "0": "O"})"), (std::vector<std::string>{"O", "x"}));
   for (const std::string key : {"2", "-1", "a", "", "99999999999"}) {
-    expect_error(ErrorCode::kInvalidFile, {"id2label", "0 to 1"}, [&] {
-      labels(R"(, "id2label": {"0": "O", ")" + key + R"(": "x"})");
-    });
+    expect_error(ErrorCode::kInvalidFile, {"id2label", "0 to 1"},
+                 [&] { labels(R"(, "id2label": {"0": "O", ")" + key + R"(": "x"})"); });
   }
   // As many labels as the head has rows.
   write_model(directory.path(), "bert", Task::kTokenClassification);

@@ -54,20 +54,19 @@ TEST(GlobalRule, PatternsMarkTheTokensThatOverlapAMatch) {
   EXPECT_EQ(mask("regex:Section", "Section 1.", "Section"), "01100010");
   EXPECT_EQ(mask("regex:[0-9]+", "Section 1.", "Section"), "00010000");
   EXPECT_EQ(mask("regex:ion 1", "Section 1.", ""), "00110000");
-  EXPECT_EQ(mask("regex:x*", "Section 1.", "Section"), "00000000");  // empty matches hold nothing
+  EXPECT_EQ(mask("regex:x*", "Section 1.", "Section"), "00000000");    // empty matches hold nothing
   EXPECT_EQ(mask("first+regex:1|x+y", "Section 1.", ""), "10010000");  // + belongs to the pattern
-  expect_error(ErrorCode::kInvalidArgument, {"regex", "text"}, [&] {
-    (void)GlobalRule::parse("regex:a", info).apply(info, tokens.ids);
-  });
+  expect_error(ErrorCode::kInvalidArgument, {"regex", "text"},
+               [&] { (void)GlobalRule::parse("regex:a", info).apply(info, tokens.ids); });
   EXPECT_TRUE(GlobalRule::parse("first+regex:a", info).needs_text());
   EXPECT_FALSE(GlobalRule::parse("first+token:3", info).needs_text());
 }
 
 TEST(GlobalRule, RefusesWhatIsNoRule) {
   const TaskInfo info = longformer_info();
-  for (const char* rule : {"", "all", "First", "1,", ",1", "1-", "-1", "3-2", "1,,2", "token:",
-                           "token:x", "token:-1", "regex:", "first+", "+first", "first++2",
-                           "99999999999999999999", "1048576", "first,2"}) {
+  for (const char* rule :
+       {"", "all", "First", "1,", ",1", "1-", "-1", "3-2", "1,,2", "token:", "token:x", "token:-1",
+        "regex:", "first+", "+first", "first++2", "99999999999999999999", "1048576", "first,2"}) {
     expect_error(ErrorCode::kInvalidArgument, {"global", "allowed are none, first"},
                  [&] { (void)GlobalRule::parse(rule, info); });
   }
