@@ -307,10 +307,12 @@ int run_brat(const TagCommand& command, LoadedTask& task) {
 
 int run_tag(const TagCommand& command) {
   check(command);
+  const Format format = kFormats.at(command.format);
+  if (format == Format::kBrat) io::check_new_directory(command.task.output);
   LoadedTask task = load_task(command.task, Task::kTokenClassification);
   check_labels(command, task.model.model.info());
   report_words(command, task);
-  switch (kFormats.at(command.format)) {
+  switch (format) {
     case Format::kBrat:
       return run_brat(command, task);
     case Format::kConll:

@@ -56,8 +56,6 @@ LoadedTask load_task(const TextTaskOptions& options, Task task) {
   load.allow_new_head = options.allow_new_head;
   LoadedTask loaded{tasks::load_task_text_model(model_directory(options.model), load), {}};
   const TaskInfo& info = loaded.model.model.info();
-  report_overrides(loaded.model.model.encoder().info());
-  report_new_head(info);
   if (!options.global.empty()) {
     try {
       loaded.global = tasks::GlobalRule::parse(options.global, info);
@@ -66,6 +64,8 @@ LoadedTask load_task(const TextTaskOptions& options, Task task) {
       throw Error(error.code(), error.what(), "--global");
     }
   }
+  report_overrides(loaded.model.model.encoder().info());
+  report_new_head(info);
   return loaded;
 }
 

@@ -165,22 +165,38 @@ void write_file_atomic(const fs::path& path, std::string_view bytes) {
   file.commit();
 }
 
-void write_directory_atomic(const fs::path& path,
-                            const std::function<void(const fs::path& temporary)>& fill) {
-  // "name/" has an empty last part: the directory is its parent.
-  const fs::path target = path.has_filename() ? path : path.parent_path();
-  const auto refuse_existing = [&](const char* what) {
-    throw Error(ErrorCode::kInvalidArgument,
-                std::string(what) + "; name a new or empty directory, or remove it first",
-                target.string());
-  };
+namespace {
+
+// "name/" has an empty last part: the directory is its parent.
+fs::path directory_target(const fs::path& path) {
+  return path.has_filename() ? path : path.parent_path();
+}
+
+[[noreturn]] void refuse_existing(const fs::path& target, const char* what) {
+  throw Error(ErrorCode::kInvalidArgument,
+              std::string(what) + "; name a new or empty directory, or remove it first",
+              target.string());
+}
+
+}  // namespace
+
+void check_new_directory(const fs::path& path) {
+  const fs::path target = directory_target(path);
   std::error_code error;
   const fs::file_status status = fs::status(target, error);
-  if (fs::exists(status) && !fs::is_directory(status)) refuse_existing("exists, not a directory");
+  if (fs::exists(status) && !fs::is_directory(status)) {
+    refuse_existing(target, "exists, not a directory");
+  }
   if (fs::is_directory(status) && !fs::is_empty(target, error)) {
     if (error) throw_system(error.value(), target.string());
-    refuse_existing("exists and is not empty");
+    refuse_existing(target, "exists and is not empty");
   }
+}
+
+void write_directory_atomic(const fs::path& path,
+                            const std::function<void(const fs::path& temporary)>& fill) {
+  check_new_directory(path);
+  const fs::path target = directory_target(path);
   const fs::path temporary = create_beside(target, [](const fs::path& candidate) {
     return mkdir(candidate.c_str(), 0777) == 0 ? 0 : errno;
   });
@@ -189,14 +205,16 @@ void write_directory_atomic(const fs::path& path,
     fill(temporary);
     sync_tree(temporary);
     if (rename(temporary.c_str(), target.c_str()) != 0) {
-      if (errno == ENOTEMPTY || errno == EEXIST) refuse_existing("appeared meanwhile");
+      if (errno == ENOTEMPTY || errno == EEXIST) refuse_existing(target, "appeared meanwhile");
       throw_system(errno, target.string());
     }
   } catch (const fs::filesystem_error& failure) {
-    fs::remove_all(temporary, error);
+    std::error_code ignored;
+    fs::remove_all(temporary, ignored);
     throw Error(ErrorCode::kIo, "cannot be written: " + failure.code().message(), target.string());
   } catch (...) {
-    fs::remove_all(temporary, error);
+    std::error_code ignored;
+    fs::remove_all(temporary, ignored);
     throw;
   }
   sync_path(directory_of(target));

@@ -35,8 +35,11 @@ class AtomicFile {
 };
 void write_file_atomic(const std::filesystem::path& path, std::string_view bytes);
 
+// Throws kInvalidArgument when `path` exists and is not an empty directory.
+void check_new_directory(const std::filesystem::path& path);
+
 // Fills a temporary directory beside `path` and renames it there; nothing is left behind when
-// `fill` throws. Throws kInvalidArgument when `path` exists and is not an empty directory.
+// `fill` throws. Throws as check_new_directory.
 void write_directory_atomic(
     const std::filesystem::path& path,
     const std::function<void(const std::filesystem::path& temporary)>& fill);

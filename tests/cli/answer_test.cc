@@ -157,7 +157,7 @@ TEST_F(AnswerCommand, RefusesWhatMakesNoSense) {
   expect_refused("answer --model qa 'one ?' fox.txt --max-seq-len 33", "reads: 32 tokens");
   expect_refused("answer --model qa 'one ?' --text fox --stride 99",
                  "a stride of 99 must be below");
-  expect_refused("answer --model qa 'one ?' --input x --best", "--best excludes --input");
+  expect_refused("answer --model qa 'one ?' --input x --best", "--input excludes --best");
   expect_refused("answer --model qa 'one ?' fox.txt --top-k 0", "--top-k");
   expect_refused("answer --model qa 'one ?' fox.txt --documents 2", "--documents requires --index");
   expect_refused("answer --model model 'one ?' fox.txt", "qa_outputs");

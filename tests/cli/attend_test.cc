@@ -111,8 +111,8 @@ TEST_F(AttendCommand, HostileTextStaysText) {
       "</div></script><script>alert(1)</script><img src=x onerror=alert(2)> "
       "{{meta}} \"'& <!-- fox\x01 hen\n";
   put(text(), attack);
-  fs::rename(text(), path("<b onclick=alert(3)>.txt"));
-  const std::string html = page("'<b onclick=alert(3)>.txt'");
+  fs::rename(text(), path("{{meta}}<b onclick=alert(3)>.txt"));
+  const std::string html = page("'{{meta}}<b onclick=alert(3)>.txt'");
   EXPECT_EQ(html.find("<script>alert"), std::string::npos);
   EXPECT_EQ(html.find("<img"), std::string::npos);
   EXPECT_EQ(html.find("<b "), std::string::npos);

@@ -197,7 +197,7 @@ TEST_F(TagCommand, OddTexts) {
   EXPECT_EQ(last["start"], 14);
   EXPECT_EQ(last["line_start"], 2);
   // Bytes that are no UTF-8.
-  EXPECT_EQ(record("--text $'fox \\xff dog'" + std::string(kAll))["tokens"], 3);
+  EXPECT_EQ(record("--text 'fox \xff dog'" + std::string(kAll))["tokens"], 3);
 }
 
 TEST_F(TagCommand, ALineOfAMegabyte) {
