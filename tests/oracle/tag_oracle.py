@@ -129,7 +129,7 @@ def check_texts(options, model: models.TrainedModel, scratch: Path, rng: random.
         # A label without its prefix is what entities are called.
         some = rng.choice([label if aggregation == "none" else label.split("-", 1)[-1] for label in labels])
         known = "O" in labels or (aggregation != "none" and "O" in [label.split("-", 1)[-1] for label in labels])
-        ignored = rng.choice([["O"] if known else [], [], [some]])
+        ignored = rng.choice([["O"] if known else [], [], [some] if some else []])
         arguments = ["--aggregation", aggregation, "--scheme", "bio", "--ignore-labels", ",".join(ignored)]
         for record, text in zip(command(options, model.directory, [{"text": text} for text in shorts], scratch, *arguments,
                                         "--batch-tokens", rng.choice([1, 50, 4096])), shorts):
