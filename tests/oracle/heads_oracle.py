@@ -73,7 +73,9 @@ def _inputs(rng: np.random.Generator, config, task: str, length: int) -> tuple[d
         ours["attention_mask"][:, int(rng.integers(ours["attention_mask"].shape[1]))] = 1  # or the mean is of nothing
     note = ""
     theirs = dict(ours)
-    if config.model_type == "longformer" and rng.random() < 0.5:
+    # Separators in place of padding: there must be positions for them.
+    fits = ours["input_ids"].shape[-1] < config.max_position_embeddings - config.pad_token_id
+    if config.model_type == "longformer" and fits and rng.random() < 0.5:
         ours.pop("global_attention_mask", None)
         ids, sep = ours["input_ids"], config.sep_token_id
         other = next(i for i in range(config.vocab_size) if i not in (sep, config.pad_token_id))
