@@ -12,23 +12,22 @@
 namespace longformer::cli {
 namespace {
 
-constexpr size_t kNamedRecords = 10;  // of those that are left out
-
 struct TaskRow {
   std::string_view name;
   Evaluation (*evaluate)(const EvaluateOptions&);
   std::string_view label_field;       // unless the options name one
   std::string_view prediction_field;  // the same
+  std::string_view text_field;        // the same, with --model
 };
 constexpr TaskRow kTasks[] = {
-    {"classification", evaluate_rows, "label", "label"},
-    {"multi-label", evaluate_rows, "label", "label"},
-    {"regression", evaluate_rows, "label", "label"},
-    {"squad", evaluate_answers, "answers", "answer"},
-    {"triviaqa", evaluate_answers, "answers", "answer"},
-    {"entities", evaluate_entities, "tags", "tags"},
-    {"ranking", evaluate_ranking, "", ""},
-    {"mlm", evaluate_rows, "", "log_probability"},
+    {"classification", evaluate_rows, "label", "label", "text"},
+    {"multi-label", evaluate_rows, "label", "label", "text"},
+    {"regression", evaluate_rows, "label", "label", "text"},
+    {"squad", evaluate_answers, "answers", "answer", "context"},
+    {"triviaqa", evaluate_answers, "answers", "answer", ""},
+    {"entities", evaluate_entities, "tags", "tags", "words"},
+    {"ranking", evaluate_ranking, "", "", ""},
+    {"mlm", evaluate_rows, "", "log_probability", "text"},
 };
 
 // Options that some tasks alone have.
@@ -38,8 +37,8 @@ struct OptionTasks {
 };
 const std::vector<OptionTasks>& option_tasks() {
   static const std::vector<OptionTasks> rows = {
-      {"--model", {"classification", "multi-label", "regression", "mlm"}},
-      {"--text-field", {"classification", "multi-label", "regression", "mlm"}},
+      {"--model", {"classification", "multi-label", "regression", "squad", "entities", "mlm"}},
+      {"--max-answer-length", {"squad"}},
       {"--seed", {"mlm"}},
       {"--mask-share", {"mlm"}},
       {"--id-field", {"classification", "multi-label", "regression", "squad", "triviaqa"}},
@@ -95,7 +94,8 @@ void check_options(const CLI::App& app, const std::string& task) {
     throw Error(ErrorCode::kInvalidArgument, "must name the file with the gold labels", "--data");
   }
   if (!by_model) return;
-  for (const char* const option : {"--id-field", "--prediction-field"}) {
+  for (const char* const option : {"--prediction-field", "--prediction-column",
+                                   "--no-answer-probabilities", "--allow-missing"}) {
     if (app.count(option) == 0) continue;
     throw Error(ErrorCode::kInvalidArgument, "belongs to --predictions, not to --model", option);
   }
@@ -141,8 +141,9 @@ int run_evaluate(const CLI::App& app, EvaluateOptions options) {
     options.prediction_field = same ? options.label_field : std::string(row.prediction_field);
   }
   if (options.label_field.empty()) options.label_field = row.label_field;
-  const Evaluation evaluation =
-      options.model.model.empty() ? row.evaluate(options) : evaluate_model(options);
+  if (options.text_field.empty()) options.text_field = row.text_field;
+  options.by_model = !options.model.model.empty();
+  const Evaluation evaluation = options.by_model ? evaluate_model(options) : row.evaluate(options);
   Output output;
   if (options.json) {
     output.line(json_text({{"task", options.task},
@@ -164,12 +165,12 @@ void report_bad(const std::string& file, const std::vector<io::BadRecord>& bad,
   std::vector<io::BadRecord> sorted = bad;
   std::sort(sorted.begin(), sorted.end(),
             [](const io::BadRecord& a, const io::BadRecord& b) { return a.line < b.line; });
-  for (size_t i = 0; i < std::min(sorted.size(), kNamedRecords); ++i) {
+  for (size_t i = 0; i < std::min(sorted.size(), size_t{kNamedRecords}); ++i) {
     notice(printable(file, Lines::kJoin) + " line " + std::to_string(sorted[i].line) + ": " +
            printable(sorted[i].reason, Lines::kJoin) + "; skipped");
   }
   if (sorted.size() > kNamedRecords) {
-    notice(std::to_string(sorted.size() - kNamedRecords) + " more records of " +
+    notice(std::to_string(sorted.size() - size_t{kNamedRecords}) + " more records of " +
            printable(file, Lines::kJoin) + " were skipped");
   }
   evaluation.skipped += std::ssize(bad);
@@ -228,7 +229,14 @@ void add_evaluate(CLI::App& root, Commands& commands) {
   CLI::Option* const model = app->get_option("--model");
   model->description("Directory or name of a model whose predictions are measured");
   add_load_options(*app, options->overrides);
-  app->add_option("--text-field", options->text_field, "With --model: field of the text to read")
+  app->add_option(
+         "--text-field", options->text_field,
+         "With --model: field of the text to read. Default: text; squad: context; entities: "
+         "words")
+      ->type_name("TEXT");
+  app->add_option("--max-answer-length", options->max_answer_length,
+                  "squad with --model: tokens of an answer at most")
+      ->check(CLI::Range(int64_t{1}, int64_t{100'000}))
       ->capture_default_str();
   app->add_option("--seed", options->seed, "mlm with --model: of the choice of hidden tokens")
       ->check(CLI::NonNegativeNumber)
@@ -239,8 +247,8 @@ void add_evaluate(CLI::App& root, Commands& commands) {
       ->capture_default_str();
   for (const char* const of_model :
        {"--revision", "--offline", "--threads", "--attention-window", "--attention-dilation",
-        "--max-tokens", "--positions", "--compute", "--check-tensors", "--text-field", "--seed",
-        "--mask-share"}) {
+        "--max-tokens", "--positions", "--compute", "--check-tensors", "--text-field",
+        "--max-answer-length", "--seed", "--mask-share"}) {
     app->get_option(of_model)->needs(model);
   }
   app->add_flag("--json", options->json, "One JSON object; see: schema evaluate");

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -36,7 +37,9 @@ struct EvaluateOptions {
   // Instead of predictions: the model that makes them.
   ModelOptions model;
   LoadOverrides overrides;
-  std::string text_field = "text";
+  bool by_model = false;
+  std::string text_field;  // empty: what the task names it
+  int64_t max_answer_length = 15;
   int64_t seed = 0;
   double mask_share = 0.15;
   bool json = false;
@@ -50,13 +53,15 @@ struct Evaluation {
   Json labels = Json::object();  // of each class or type of entity; empty where there are none
 };
 
+inline constexpr int64_t kNamedRecords = 10;  // of those that are left out
+
 // Counts and, the first few, names records that are left out.
 void report_bad(const std::string& file, const std::vector<io::BadRecord>& bad,
                 Evaluation& evaluation);
 
 // classification, multi-label, regression, mlm: rows of JSON lines, CSV or TSV.
 Evaluation evaluate_rows(const EvaluateOptions& options);
-// The same tasks, predicted by a model; mlm hides tokens of the texts.
+// Predictions of a model; mlm hides tokens of the texts.
 Evaluation evaluate_model(const EvaluateOptions& options);
 // squad, triviaqa.
 Evaluation evaluate_answers(const EvaluateOptions& options);
@@ -85,11 +90,25 @@ struct PredictedAnswer {
   std::optional<double> no_answer;  // probability
 };
 enum class AnswerData { kSquad, kTriviaQa };
+io::QuestionFile read_questions(const EvaluateOptions& options, AnswerData data,
+                                Evaluation& evaluation);
 // Throws kInvalidArgument naming the question: predicted twice, predicted and not asked, asked and
 // not predicted (unless options.allow_missing: it counts as wrong).
 void score_answers(const io::QuestionFile& gold, AnswerData data,
                    const std::vector<PredictedAnswer>& predictions, const EvaluateOptions& options,
                    Evaluation& evaluation);
+
+// One file of tagged sentences, by number of the record.
+struct Sentence {
+  std::vector<std::string> words;  // of columns, or of JSON lines with options.text_field
+  std::vector<std::string> tags;
+};
+struct Sentences {
+  std::map<int64_t, Sentence> read;
+  int64_t records = 0;  // with those that could not be read
+};
+Sentences read_sentences(const std::string& path, const std::string& field, int64_t column,
+                         const EvaluateOptions& options, Evaluation& evaluation);
 
 // Tags of each sentence, in the same order on both sides.
 void score_entities(const std::vector<std::vector<std::string>>& gold,

@@ -18,6 +18,11 @@ bool is_json_lines(const std::string& path) {
   return std::filesystem::path(path).extension() != ".json";
 }
 
+std::string text_of(const io::Row& row, const std::string& field) {
+  const io::Cell* const cell = row.find(field);
+  return cell != nullptr && cell->kind == io::Cell::Kind::kText ? cell->text : std::string();
+}
+
 std::vector<PredictedAnswer> read_rows_of_answers(const EvaluateOptions& options,
                                                   Evaluation& evaluation) {
   const std::string id_field = options.id_field.empty() ? "id" : options.id_field;
@@ -78,46 +83,6 @@ std::vector<PredictedAnswer> read_predictions(const EvaluateOptions& options,
   return answers;
 }
 
-io::QuestionFile read_questions(const EvaluateOptions& options, AnswerData data,
-                                Evaluation& evaluation) {
-  if (!is_json_lines(options.data)) {
-    const std::string text = io::read_dataset(options.data);
-    return data == AnswerData::kSquad ? io::parse_squad(text, options.data)
-                                      : io::parse_trivia(text, options.data);
-  }
-  const std::string id_field = options.id_field.empty() ? "id" : options.id_field;
-  io::Rows rows = io::read_rows(options.data);
-  io::QuestionFile file;
-  std::map<std::string, int64_t> ids;
-  for (const io::Row& row : rows.rows) {
-    const io::Cell* const id = row.find(id_field);
-    const io::Cell* const answers = row.find(options.label_field);
-    std::string fault;
-    io::GoldQuestion question;
-    if (id == nullptr || id->text.empty()) {
-      fault = "has no id in the field " + io::short_value(Json(id_field));
-    } else if (!ids.emplace(id->text, row.line).second) {
-      fault = "its id stood in a line before";
-    } else if (answers == nullptr || answers->kind != io::Cell::Kind::kList) {
-      fault = "has no list of answers in the field " + io::short_value(Json(options.label_field));
-    } else {
-      question.id = id->text;
-      for (const io::Cell& answer : answers->list) {
-        if (answer.kind != io::Cell::Kind::kText) fault = "its answers must be strings";
-        question.answers.push_back(answer.text);
-      }
-    }
-    if (!fault.empty()) {
-      rows.bad.push_back({row.line, row.record, fault});
-      continue;
-    }
-    file.version2 |= question.answers.empty();
-    file.questions.push_back(std::move(question));
-  }
-  report_bad(options.data, rows.bad, evaluation);
-  return file;
-}
-
 void add_scores(const std::string& prefix, const tasks::AnswerScores& scores, Json& metrics) {
   metrics[prefix + "exact"] = scores.exact;
   metrics[prefix + "f1"] = scores.f1;
@@ -173,6 +138,49 @@ std::vector<tasks::AnsweredQuestion> join(const io::QuestionFile& gold,
 }
 
 }  // namespace
+
+io::QuestionFile read_questions(const EvaluateOptions& options, AnswerData data,
+                                Evaluation& evaluation) {
+  if (!is_json_lines(options.data)) {
+    const std::string text = io::read_dataset(options.data);
+    return data == AnswerData::kSquad ? io::parse_squad(text, options.data)
+                                      : io::parse_trivia(text, options.data);
+  }
+  const std::string id_field = options.id_field.empty() ? "id" : options.id_field;
+  io::Rows rows = io::read_rows(options.data);
+  io::QuestionFile file;
+  std::map<std::string, int64_t> ids;
+  for (const io::Row& row : rows.rows) {
+    const io::Cell* const id = row.find(id_field);
+    const io::Cell* const answers = row.find(options.label_field);
+    std::string fault;
+    io::GoldQuestion question;
+    if (id == nullptr || id->text.empty()) {
+      fault = "has no id in the field " + io::short_value(Json(id_field));
+    } else if (!ids.emplace(id->text, row.line).second) {
+      fault = "its id stood in a line before";
+    } else if (answers == nullptr || answers->kind != io::Cell::Kind::kList) {
+      fault = "has no list of answers in the field " + io::short_value(Json(options.label_field));
+    } else {
+      question.id = id->text;
+      question.question = text_of(row, "question");
+      question.context = file.contexts.size();
+      file.contexts.push_back(text_of(row, options.text_field));
+      for (const io::Cell& answer : answers->list) {
+        if (answer.kind != io::Cell::Kind::kText) fault = "its answers must be strings";
+        question.answers.push_back(answer.text);
+      }
+    }
+    if (!fault.empty()) {
+      rows.bad.push_back({row.line, row.record, fault});
+      continue;
+    }
+    file.version2 |= question.answers.empty();
+    file.questions.push_back(std::move(question));
+  }
+  report_bad(options.data, rows.bad, evaluation);
+  return file;
+}
 
 void score_answers(const io::QuestionFile& gold, AnswerData data,
                    const std::vector<PredictedAnswer>& predictions, const EvaluateOptions& options,

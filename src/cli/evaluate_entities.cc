@@ -11,30 +11,36 @@
 namespace longformer::cli {
 namespace {
 
-struct Sentences {
-  std::map<int64_t, tasks::Tags> tags;  // by number of the record
-  int64_t records = 0;
-};
+// Whether a cell is a list of strings, and which.
+bool take_list(const io::Cell* cell, std::vector<std::string>& texts) {
+  if (cell == nullptr || cell->kind != io::Cell::Kind::kList) return false;
+  for (const io::Cell& item : cell->list) {
+    if (item.kind != io::Cell::Kind::kText) return false;
+    texts.push_back(item.text);
+  }
+  return true;
+}
 
-Sentences read_json(const std::string& path, const std::string& field, Evaluation& evaluation) {
+Sentences read_json(const std::string& path, const std::string& field,
+                    const EvaluateOptions& options, Evaluation& evaluation) {
   io::Rows rows = io::read_rows(path);
   Sentences result;
   result.records = std::ssize(rows.rows) + std::ssize(rows.bad);
   for (const io::Row& row : rows.rows) {
-    const io::Cell* const list = row.find(field);
-    bool good = list != nullptr && list->kind == io::Cell::Kind::kList;
-    tasks::Tags tags;
-    if (good) {
-      for (const io::Cell& tag : list->list) {
-        good &= tag.kind == io::Cell::Kind::kText;
-        tags.push_back(tag.text);
-      }
+    Sentence sentence;
+    std::string fault;
+    if (!take_list(row.find(field), sentence.tags)) {
+      fault = "has no list of strings in the field " + io::short_value(Json(field));
+    } else if (options.by_model && !take_list(row.find(options.text_field), sentence.words)) {
+      fault = "has no list of strings in the field " + io::short_value(Json(options.text_field));
+    } else if (options.by_model && sentence.words.size() != sentence.tags.size()) {
+      fault = "has " + std::to_string(sentence.words.size()) + " words and " +
+              std::to_string(sentence.tags.size()) + " tags";
     }
-    if (good) {
-      result.tags.emplace(row.record, std::move(tags));
+    if (fault.empty()) {
+      result.read.emplace(row.record, std::move(sentence));
     } else {
-      rows.bad.push_back({row.line, row.record,
-                          "has no list of strings in the field " + io::short_value(Json(field))});
+      rows.bad.push_back({row.line, row.record, fault});
     }
   }
   report_bad(path, rows.bad, evaluation);
@@ -46,20 +52,21 @@ Sentences read_columns(const std::string& path, int64_t column, Evaluation& eval
   Sentences result;
   result.records = std::ssize(file.sentences) + std::ssize(file.bad);
   for (io::ConllSentence& sentence : file.sentences) {
-    result.tags.emplace(sentence.record, std::move(sentence.tags));
+    result.read.emplace(sentence.record,
+                        Sentence{std::move(sentence.words), std::move(sentence.tags)});
   }
   report_bad(path, file.bad, evaluation);
   return result;
 }
 
+}  // namespace
+
 Sentences read_sentences(const std::string& path, const std::string& field, int64_t column,
-                         Evaluation& evaluation) {
+                         const EvaluateOptions& options, Evaluation& evaluation) {
   return std::filesystem::path(path).extension() == ".jsonl"
-             ? read_json(path, field, evaluation)
+             ? read_json(path, field, options, evaluation)
              : read_columns(path, column, evaluation);
 }
-
-}  // namespace
 
 void score_entities(const std::vector<std::vector<std::string>>& gold,
                     const std::vector<std::vector<std::string>>& predicted,
@@ -90,9 +97,9 @@ void score_entities(const std::vector<std::vector<std::string>>& gold,
 Evaluation evaluate_entities(const EvaluateOptions& options) {
   Evaluation evaluation;
   Sentences gold =
-      read_sentences(options.data, options.label_field, options.label_column, evaluation);
+      read_sentences(options.data, options.label_field, options.label_column, options, evaluation);
   Sentences predicted = read_sentences(options.predictions, options.prediction_field,
-                                       options.prediction_column, evaluation);
+                                       options.prediction_column, options, evaluation);
   if (gold.records != predicted.records) {
     throw Error(ErrorCode::kInvalidArgument,
                 "has " + std::to_string(predicted.records) + " sentences, " + options.data +
@@ -100,18 +107,18 @@ Evaluation evaluate_entities(const EvaluateOptions& options) {
                 options.predictions);
   }
   std::vector<tasks::Tags> gold_tags, predicted_tags;
-  for (auto& [record, tags] : gold.tags) {
-    const auto found = predicted.tags.find(record);
-    if (found == predicted.tags.end()) continue;
-    if (found->second.size() != tags.size()) {
+  for (auto& [record, sentence] : gold.read) {
+    const auto found = predicted.read.find(record);
+    if (found == predicted.read.end()) continue;
+    tasks::Tags& tags = found->second.tags;
+    if (tags.size() != sentence.tags.size()) {
       throw Error(ErrorCode::kInvalidArgument,
-                  "sentence " + std::to_string(record + 1) + " has " +
-                      std::to_string(found->second.size()) + " tags, in " + options.data + " " +
-                      std::to_string(tags.size()),
+                  "sentence " + std::to_string(record + 1) + " has " + std::to_string(tags.size()) +
+                      " tags, in " + options.data + " " + std::to_string(sentence.tags.size()),
                   options.predictions);
     }
-    gold_tags.push_back(std::move(tags));
-    predicted_tags.push_back(std::move(found->second));
+    gold_tags.push_back(std::move(sentence.tags));
+    predicted_tags.push_back(std::move(tags));
   }
   score_entities(gold_tags, predicted_tags, options.scheme, evaluation);
   return evaluation;

@@ -1,12 +1,17 @@
-// evaluate: a model with a head on rows of texts: classes, sets of labels, numbers, hidden tokens.
+// evaluate: what a model with a head predicts, beside gold labels.
 #include <algorithm>
 #include <charconv>
+#include <functional>
 
 #include "cli/evaluate.h"
 #include "io/json.h"
 #include "longformer/error.h"
+#include "tasks/answer.h"
+#include "tasks/classify.h"
+#include "tasks/long_text.h"
 #include "tasks/masked_text.h"
 #include "tasks/metrics/language.h"
+#include "tasks/tag.h"
 #include "tasks/task_text.h"
 
 namespace longformer::cli {
@@ -48,18 +53,24 @@ io::Cell text_cell(const std::string& text) {
   return cell;
 }
 
-io::Cell prediction(const TaskInfo& info, std::span<const float> logits) {
+tasks::ScoreFunction score_function(const TaskInfo& info) {
+  return info.problem == Problem::kRegression   ? tasks::ScoreFunction::kNone
+         : info.problem == Problem::kMultiLabel ? tasks::ScoreFunction::kSigmoid
+                                                : tasks::ScoreFunction::kSoftmax;
+}
+
+io::Cell prediction(const TaskInfo& info, std::span<const double> scores) {
   io::Cell cell;
   if (info.problem == Problem::kRegression) {
     cell.kind = io::Cell::Kind::kNumber;
-    cell.number = logits[0];
+    cell.number = scores[0];
   } else if (info.problem == Problem::kSingleLabel) {
-    const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
+    const auto best = std::max_element(scores.begin(), scores.end()) - scores.begin();
     cell = text_cell(info.labels[static_cast<size_t>(best)]);
   } else {
     cell.kind = io::Cell::Kind::kList;
-    for (size_t i = 0; i < logits.size(); ++i) {
-      if (logits[i] > 0) cell.list.push_back(text_cell(info.labels[i]));  // sigmoid above a half
+    for (size_t i = 0; i < scores.size(); ++i) {
+      if (scores[i] > 0.5) cell.list.push_back(text_cell(info.labels[i]));
     }
   }
   return cell;
@@ -88,40 +99,14 @@ void use_names(const TaskInfo& info, const std::string& place, io::Cell& cell) {
               place);
 }
 
-// The logits of each text that the model reads at once; other rows become bad ones.
-std::vector<io::Cell> predict(tasks::TaskTextModel& model, const std::string& field, Side& side) {
-  std::vector<io::Cell> predictions;
-  std::vector<io::Row> read;
-  std::vector<tasks::TaskSequence> sequences;
+// Calls `some` with ranges of at most kTextsHeld items.
+void in_parts(size_t count, const std::function<void(size_t begin, size_t end)>& some) {
   ProgressBar bar;
-  const auto run = [&] {
-    tasks::run_sequences(model, sequences, {}, [&](size_t, std::span<const float> logits, int64_t) {
-      predictions.push_back(prediction(model.model.info(), logits));
-    });
-    sequences.clear();
-  };
-  const size_t count = side.rows.rows.size();
-  for (size_t i = 0; i < count; ++i) {
-    io::Row& row = side.rows.rows[i];
-    tasks::TaskSequence sequence;
-    sequence.tokens = model.tokenizer.encode(row.find(field)->text);
-    const auto size = static_cast<int64_t>(sequence.tokens.size());
-    if (size == 0 || size > model.max_tokens()) {
-      side.rows.bad.push_back({row.line, row.record,
-                               "its text has " + std::to_string(size) +
-                                   " tokens, the model reads " + "1 to " +
-                                   std::to_string(model.max_tokens())});
-      continue;
-    }
-    sequences.push_back(std::move(sequence));
-    read.push_back(std::move(row));
-    if (sequences.size() < kTextsHeld) continue;
-    run();
-    bar.update(static_cast<double>(i + 1) / static_cast<double>(count));
+  for (size_t begin = 0; begin < count; begin += kTextsHeld) {
+    const size_t end = std::min(begin + kTextsHeld, count);
+    some(begin, end);
+    bar.update(static_cast<double>(end) / static_cast<double>(count));
   }
-  if (!sequences.empty()) run();
-  side.rows.rows = std::move(read);
-  return predictions;
 }
 
 Evaluation evaluate_classifier(const EvaluateOptions& options) {
@@ -141,7 +126,19 @@ Evaluation evaluate_classifier(const EvaluateOptions& options) {
       }
     }
   }
-  const std::vector<io::Cell> predictions = predict(model, options.text_field, side);
+  const std::vector<io::Row>& rows = side.rows.rows;
+  std::vector<io::Cell> predictions;
+  in_parts(rows.size(), [&](size_t begin, size_t end) {
+    std::vector<tasks::CutText> texts;
+    for (size_t i = begin; i < end; ++i) {
+      texts.push_back(tasks::cut_text(model, rows[i].find(options.text_field)->text, {},
+                                      tasks::LongText::kWindows));
+    }
+    tasks::classify(model, texts, score_function(info), {},
+                    [&](size_t, const tasks::Classification& found) {
+                      predictions.push_back(prediction(info, found.scores));
+                    });
+  });
   report_bad(options.data, side.rows.bad, evaluation);
   CellPairs cells;
   for (size_t i = 0; i < predictions.size(); ++i) {
@@ -162,15 +159,12 @@ Evaluation evaluate_masked(const EvaluateOptions& options) {
                                      .seed = static_cast<uint64_t>(options.seed)};
   std::vector<double> values;
   uint64_t number = 0;
-  ProgressBar bar;
   const std::vector<io::Row>& rows = side.rows.rows;
-  for (size_t begin = 0; begin < rows.size(); begin += kTextsHeld) {
-    const size_t end = std::min(begin + kTextsHeld, rows.size());
+  in_parts(rows.size(), [&](size_t begin, size_t end) {
     std::vector<std::string> texts;
     for (size_t i = begin; i < end; ++i) texts.push_back(rows[i].find(options.text_field)->text);
     tasks::masked_log_probabilities(model, texts, settings, {}, number, values);
-    bar.update(static_cast<double>(end) / static_cast<double>(rows.size()));
-  }
+  });
   evaluation.items = std::ssize(rows);
   const tasks::LanguageScores scores = tasks::language_scores(values);
   evaluation.metrics = {{"loss", scores.loss},
@@ -180,10 +174,77 @@ Evaluation evaluate_masked(const EvaluateOptions& options) {
   return evaluation;
 }
 
+Evaluation evaluate_question_answering(const EvaluateOptions& options) {
+  Evaluation evaluation;
+  const io::QuestionFile gold = read_questions(options, AnswerData::kSquad, evaluation);
+  tasks::TaskTextModel model = load(options, Task::kQuestionAnswering);
+  tasks::AnswerOptions how;
+  how.max_answer_length = options.max_answer_length;
+  how.impossible = gold.version2;
+  std::vector<PredictedAnswer> predictions;
+  std::vector<Error> unusable;  // questions that cannot be asked
+  in_parts(gold.questions.size(), [&](size_t begin, size_t end) {
+    std::vector<tasks::CutText> texts;
+    std::vector<const io::GoldQuestion*> asked;
+    for (size_t i = begin; i < end; ++i) {
+      const io::GoldQuestion& one = gold.questions[i];
+      try {
+        texts.push_back(tasks::cut_question(model, one.question, gold.contexts[one.context], how));
+        asked.push_back(&one);
+      } catch (const Error& error) {
+        unusable.emplace_back(error.code(), error.what(),
+                              "question " + io::short_value(Json(one.id)));
+      }
+    }
+    tasks::answer(model, texts, how, {}, [&](size_t index, const tasks::Answers& answers) {
+      const text::Offset bytes = answers.best[0].bytes;
+      const auto first = static_cast<size_t>(bytes.begin);
+      PredictedAnswer predicted{
+          asked[index]->id,
+          texts[index].second.substr(first, static_cast<size_t>(bytes.end) - first),
+          {}};
+      if (gold.version2) predicted.no_answer = answers.null_score;
+      predictions.push_back(std::move(predicted));
+    });
+  });
+  if (predictions.empty() && !unusable.empty()) throw unusable[0];
+  evaluation.skipped += std::ssize(unusable);
+  for (size_t i = 0; i < std::min(unusable.size(), size_t{kNamedRecords}); ++i) {
+    notice(std::string(unusable[i].what()) + "; counts as wrong");
+  }
+  EvaluateOptions scoring = options;
+  scoring.allow_missing = true;
+  score_answers(gold, AnswerData::kSquad, predictions, scoring, evaluation);
+  return evaluation;
+}
+
+Evaluation evaluate_tagger(const EvaluateOptions& options) {
+  Evaluation evaluation;
+  Sentences gold =
+      read_sentences(options.data, options.label_field, options.label_column, options, evaluation);
+  std::vector<std::vector<std::string>> words, tags, predicted;
+  for (auto& [record, sentence] : gold.read) {
+    words.push_back(std::move(sentence.words));
+    tags.push_back(std::move(sentence.tags));
+  }
+  tasks::TaskTextModel model = load(options, Task::kTokenClassification);
+  in_parts(words.size(), [&](size_t begin, size_t end) {
+    const std::span<const std::vector<std::string>> part(words.data() + begin, end - begin);
+    for (auto& labels : tasks::tag_sentences(model, part, {})) {
+      predicted.push_back(std::move(labels));
+    }
+  });
+  score_entities(tags, predicted, options.scheme, evaluation);
+  return evaluation;
+}
+
 }  // namespace
 
 Evaluation evaluate_model(const EvaluateOptions& options) {
-  return options.task == "mlm" ? evaluate_masked(options) : evaluate_classifier(options);
+  if (options.task == "mlm") return evaluate_masked(options);
+  if (options.task == "squad") return evaluate_question_answering(options);
+  if (options.task == "entities") return evaluate_tagger(options);
+  return evaluate_classifier(options);
 }
 
 }  // namespace longformer::cli

@@ -1,5 +1,6 @@
 // evaluate: files of gold labels and predictions, small enough to count by hand.
 #include "cli/command_fixture.h"
+#include "tasks/word_logits_model.h"
 
 namespace longformer {
 namespace {
@@ -201,6 +202,68 @@ TEST_F(Evaluate, Ranking) {
   put(path("run.jsonl"), "{\"query\": \"q1\", \"document\": \"a\", \"score\": 0.5}\n");
   EXPECT_EQ(evaluate("--task ranking --data beir.tsv --predictions run.jsonl")["metrics"]["map"],
             1);
+}
+
+TEST_F(Evaluate, AModelAnswersTheQuestions) {
+  // A fox answers with 6 + 5, a hen with 3 + 2, no answer scores 1 + 1, other words 0.
+  test::write_word_logits_model(path("qa"), "bert", 32,
+                                {{"fox", {6, 5}}, {"hen", {3, 2}}, {"[CLS]", {1, 1}}});
+  const auto squad = [&](const std::string& third, int code = 0) {
+    put(path("dev.json"), R"({"data": [{"paragraphs": [
+      {"context": "the old fox runs", "qas": [
+        {"id": "1", "question": "one ?", "answers": [{"text": "The fox"}]},
+        {"id": "2", "question": "two ?", "answers": [{"text": "old fox"}, {"text": "runs"}]}]},
+      {"context": "rain in the night", "qas": [)" +
+                              third + "]}]}]}");
+    return evaluate("--task squad --data dev.json --model qa", code);
+  };
+  // No answer is one, so "rain" has none: two of three, and of "fox" against "old fox" F1 is 2/3.
+  const Json two = squad(R"({"id": "3", "question": "one ?", "answers": []})")["metrics"];
+  EXPECT_DOUBLE_EQ(two["exact"].get<double>(), 200.0 / 3);
+  EXPECT_DOUBLE_EQ(two["f1"].get<double>(), (100 + 200.0 / 3 + 100) / 3);
+  EXPECT_EQ(two["NoAns_exact"], 100);
+  EXPECT_EQ(two["best_exact"], two["exact"]);
+  // Where every question has an answer, a model must find one.
+  const Json one =
+      squad(R"({"id": "3", "question": "one ?", "answers": [{"text": "hen"}]})")["metrics"];
+  EXPECT_DOUBLE_EQ(one["exact_match"].get<double>(), 100.0 / 3);
+  EXPECT_FALSE(one.contains("NoAns_exact"));
+
+  put(path("rows.jsonl"),
+      R"({"id": "a", "question": "one ?", "passage": "a hen in rain", "answers": ["hen"]})"
+      "\n");
+  EXPECT_EQ(
+      evaluate("--task squad --data rows.jsonl --model qa --text-field passage")["metrics"]
+                                                                                ["exact_match"],
+      100);
+  expect_refused("evaluate --task squad --data rows.jsonl --model qa",
+                 "question \"a\": the text is empty");
+  // One that cannot be asked is named and wrong; the rest goes on.
+  const Json rest = squad(R"({"id": "3", "question": "", "answers": []})", 3);
+  EXPECT_EQ(rest["missing"], 1);
+  EXPECT_EQ(rest["skipped"], 1);
+  EXPECT_DOUBLE_EQ(rest["metrics"]["exact"].get<double>(), 100.0 / 3);
+  EXPECT_NE(err_.find("question \"3\": the question is empty; counts as wrong"), std::string::npos)
+      << err_;
+  put(path("gold.json"), kSquad);
+  expect_refused("evaluate --task squad --data gold.json --model qa",
+                 "question \"1\": the question is empty");
+}
+
+TEST_F(Evaluate, AModelNeedsTheHeadAndNoPredictions) {
+  put(path("rows.jsonl"), R"({"text": "a fox", "label": "yes", "words": ["a"], "tags": ["O"]})"
+                          "\n");
+  const std::string start = "evaluate --data rows.jsonl --model model --task ";
+  expect_refused(start + "classification", "classifier");
+  expect_refused(start + "entities", "classifier");
+  expect_refused(start + "mlm", "lm_head");
+  expect_refused(start + "triviaqa", "does not go with triviaqa");
+  expect_refused(start + "ranking", "does not go with ranking");
+  expect_refused(start + "classification --predictions rows.jsonl", "either a file");
+  expect_refused(start + "squad --allow-missing", "belongs to --predictions");
+  expect_refused(start + "entities --prediction-column 1", "belongs to --predictions");
+  expect_refused("evaluate --task mlm --data rows.jsonl --predictions rows.jsonl --seed 1",
+                 "--model");
 }
 
 TEST_F(Evaluate, PrintsATableForPeople) {

@@ -167,11 +167,14 @@ def check_learnt(options, model: made.TrainedModel, rng: random.Random, folder: 
     for _ in range(20):
         before, behind = (" ".join(made.filler(rng, rng.randrange(1, 5), 0)) for _ in range(2))
         right.append(rng.choice(made.ANIMALS))
-        lines.append({"question": "who sleeps ?", "context": f"{before} {right[-1]} sleeps {behind}"})
+        lines.append({"id": str(len(lines)), "question": "who sleeps ?", "context": f"{before} {right[-1]} sleeps {behind}",
+                      "answers": [rng.choice([right[-1], "fox"])]})
     (folder / "in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     result = common.run_command(options.binary, "answer", "--model", model.directory, "--input", folder / "in.jsonl")
-    hits = sum(record["answer"] == animal for record, animal in zip(common.json_lines(result.stdout), right))
-    return [] if hits >= 18 else [f"{hits} of 20 questions answered as learnt"]
+    records = common.json_lines(result.stdout)
+    hits = sum(record["answer"] == animal for record, animal in zip(records, right))
+    wrong = [] if hits >= 18 else [f"{hits} of 20 questions answered as learnt"]
+    return wrong + made.check_evaluate(options.binary, model.directory, "squad", lines, records, folder)
 
 
 def main() -> int:

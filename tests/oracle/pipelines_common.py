@@ -8,6 +8,7 @@ far from uniform and that answers, spans and tags are real ones.
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ from typing import Callable
 import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+import common
 
 # task of make_model() -> what the reference's class is called behind the family's name
 TASKS = {"fill-mask": "ForMaskedLM", "single-label": "ForSequenceClassification", "multi-label": "ForSequenceClassification",
@@ -267,3 +270,17 @@ def make_model(task: str, family: str, directory: Path, seed: int, max_tokens: i
     model.save_pretrained(directory)
     tokenizer.save_pretrained(directory)
     return TrainedModel(task, family, directory, model, tokenizer, max_tokens)
+
+
+def check_evaluate(binary: str, model: Path, task: str, gold: list[dict], predicted: list[dict], folder: Path, *arguments: object) -> list[str]:
+    """`evaluate --model` says what `evaluate --predictions` says of the reference's predictions (metrics_oracle.py checks that)."""
+    for name, rows in (("gold.jsonl", gold), ("predicted.jsonl", predicted)):
+        (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    start = ["evaluate", "--task", task, "--data", folder / "gold.jsonl", *arguments, "--json"]
+    by_model, by_file = (common.json_lines(common.run_command(binary, *start, *rest).stdout)[0]
+                         for rest in (["--model", model, "--threads", 1], ["--predictions", folder / "predicted.jsonl"]))
+    wrong = [f"{task}: {name} {by_model['metrics'].get(name)}, want {value}" for name, value in by_file["metrics"].items()
+             if value is not None and not abs(by_model["metrics"].get(name, 1e30) - value) <= 1e-4 * max(1.0, abs(value))]
+    if by_model["items"] != len(gold):
+        wrong.append(f"{task}: {by_model['items']} items, want {len(gold)}")
+    return wrong

@@ -185,6 +185,11 @@ def check_words(options, model: models.TrainedModel, scratch: Path, rng: random.
             if aggregation in ("none", "simple", "first") and record["labels"] != (
                     want := first_labels(pipe, words, split=True)):
                 wrong.append(f"labels of {words}: {record['labels']}, want {want}")
+    names = list(model.model.config.id2label.values())
+    if all(name == "O" or name[:2] in ("B-", "I-") and len(name) > 2 for name in names):
+        predicted = [first_labels(pipe, words, split=True) for words in lists]
+        gold = [{"words": words, "tags": [tag if rng.random() < 0.5 else rng.choice(names) for tag in tags]} for words, tags in zip(lists, predicted)]
+        wrong += models.check_evaluate(options.binary, scratch / "prefixed", "entities", gold, [{"tags": tags} for tags in predicted], scratch)
     # A tokenizer that cannot take words reads them as a text.
     plain = transformers.pipeline("token-classification", model=model.model, tokenizer=model.tokenizer, device="cpu")
     for record, words in zip(command(options, model.directory, inputs, scratch, "--ignore-labels", ""), lists):

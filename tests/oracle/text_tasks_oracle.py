@@ -130,7 +130,23 @@ def check_classify(options, model: models.TrainedModel, scratch: Path, rng: rand
         wrong += compare_ranked(record["scores"], wanted, ["label"])
         if record["windows"] != windows or windows < 2:
             wrong.append(f"{record['windows']} windows, want {windows}")
-    return wrong
+    return wrong + check_evaluate(options, model, pipe, functions[None], scratch, rng)
+
+
+def check_evaluate(options, model: models.TrainedModel, pipe, function, scratch: Path, rng: random.Random) -> list[str]:
+    """`evaluate --model` on short texts and one of several windows."""
+    texts = [some_text(rng, rng.randrange(1, 14)) for _ in range(20)] + [some_text(rng, 100)]
+    names = list(model.model.config.id2label.values())
+    every = [{entry["label"]: entry["score"] for entry in pipe(text, top_k=None)} for text in texts[:-1]]
+    scores, _ = window_scores(model, texts[-1], None, function)
+    every.append({name: float(score) for name, score in zip(names, scores)})
+    predict, invent = {
+        "single-label": (lambda found: max(found, key=found.get), lambda: rng.choice(names)),
+        "multi-label": (lambda found: [name for name in names if found[name] > 0.5], lambda: rng.sample(names, rng.randrange(len(names) + 1))),
+        "regression": (lambda found: found[names[0]], lambda: rng.gauss(0, 1))}[model.task]
+    gold = [{"text": text, "label": invent() if rng.random() < 0.5 else predict(found)} for text, found in zip(texts, every)]
+    task = {"single-label": "classification"}.get(model.task, model.task)
+    return models.check_evaluate(options.binary, model.directory, task, gold, [{"label": predict(found)} for found in every], scratch)
 
 
 @torch.no_grad()

@@ -16,17 +16,18 @@ std::vector<std::string_view> columns_of(std::string_view line) {
   return columns;
 }
 
-std::optional<std::string> tag_of(std::string_view line, int64_t column, std::string& fault) {
-  fault = text_fault(line);
-  if (!fault.empty()) return std::nullopt;
+// Adds the word and the tag of a line, or says why it has none.
+std::string add_token(std::string_view line, int64_t column, ConllSentence& sentence) {
+  if (std::string fault = text_fault(line); !fault.empty()) return fault;
   const std::vector<std::string_view> columns = columns_of(line);
   const int64_t place = column < 0 ? std::ssize(columns) + column : column;
   if (place < 0 || place >= std::ssize(columns)) {
-    fault =
-        "has " + std::to_string(columns.size()) + " columns, no column " + std::to_string(column);
-    return std::nullopt;
+    return "has " + std::to_string(columns.size()) + " columns, no column " +
+           std::to_string(column);
   }
-  return std::string(columns[static_cast<size_t>(place)]);
+  sentence.words.emplace_back(columns[0]);
+  sentence.tags.emplace_back(columns[static_cast<size_t>(place)]);
+  return "";
 }
 
 }  // namespace
@@ -43,7 +44,7 @@ ConllFile parse_conll(std::string_view text, int64_t column, const std::string& 
     } else {
       file.sentences.push_back(std::move(sentence));
     }
-    sentence = {0, sentence.record + 1, {}};
+    sentence = {.record = sentence.record + 1};
     bad = {};
   };
   int64_t line_number = 0;
@@ -56,13 +57,8 @@ ConllFile parse_conll(std::string_view text, int64_t column, const std::string& 
     }
     check_rows(static_cast<size_t>(line_number), place);
     if (sentence.line == 0) sentence.line = line_number;
-    std::string fault;
-    std::optional<std::string> tag = tag_of(line, column, fault);
-    if (tag) {
-      sentence.tags.push_back(std::move(*tag));
-    } else if (bad.line == 0) {
-      bad = {line_number, 0, fault};
-    }
+    const std::string fault = add_token(line, column, sentence);
+    if (!fault.empty() && bad.line == 0) bad = {line_number, 0, fault};
   }
   end_sentence();
   return file;

@@ -11,8 +11,9 @@
 namespace longformer::io {
 
 struct ConllSentence {
-  int64_t line = 0;    // of its first token, from 1
-  int64_t record = 0;  // from 0, together with the bad ones
+  int64_t line = 0;                // of its first token, from 1
+  int64_t record = 0;              // from 0, together with the bad ones
+  std::vector<std::string> words;  // column 0
   std::vector<std::string> tags;
 };
 struct ConllFile {

@@ -70,8 +70,12 @@ QuestionFile parse_squad(std::string_view text, const std::string& place) {
   Questions questions;
   root.at("data").each([&](const Node& article) {
     article.at("paragraphs").each([&](const Node& paragraph) {
+      const size_t context = questions.file.contexts.size();
+      questions.file.contexts.push_back(paragraph.has("context") ? paragraph.at("context").text()
+                                                                 : std::string());
       paragraph.at("qas").each([&](const Node& qa) {
-        GoldQuestion question{qa.at("id").text(), {}};
+        GoldQuestion question{.id = qa.at("id").text(), .context = context};
+        if (qa.has("question")) question.question = qa.at("question").text();
         qa.at("answers").each(
             [&](const Node& answer) { question.answers.push_back(answer.at("text").text()); });
         questions.file.version2 |= question.answers.empty();
@@ -92,7 +96,7 @@ QuestionFile parse_trivia(std::string_view text, const std::string& place) {
   const bool by_document = root.has("Domain") && root.at("Domain").text() != "Wikipedia";
   Questions questions;
   root.at("Data").each([&](const Node& item) {
-    GoldQuestion question{item.at("QuestionId").text(), {}};
+    GoldQuestion question{.id = item.at("QuestionId").text()};
     const Node answer = item.at("Answer");
     question.answers = texts(answer.at("NormalizedAliases"));
     if (answer.has("HumanAnswers")) {

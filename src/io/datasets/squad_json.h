@@ -11,13 +11,17 @@ namespace longformer::io {
 struct GoldQuestion {
   std::string id;
   std::vector<std::string> answers;
+  std::string question;  // may be empty: scores need none
+  size_t context = 0;    // of QuestionFile::contexts
 };
 struct QuestionFile {
   bool version2 = false;  // SQuAD: "version" says v2, or some question has no answer
   std::vector<GoldQuestion> questions;
+  std::vector<std::string> contexts;  // texts that the questions are about; may be empty
 };
 
-// {"version", "data": [{"paragraphs": [{"qas": [{"id", "answers": [{"text"}]}]}]}]}. Throws
+// {"version", "data": [{"paragraphs": [{"context", "qas": [{"id", "question", "answers":
+// [{"text"}]}]}]}]}, where "context" and "question" may be absent. Throws
 // kInvalidFile with the place of what is missing or of the wrong type, and for an id that stands
 // twice.
 QuestionFile parse_squad(std::string_view text, const std::string& place);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "longformer/error.h"
 #include "tasks/metrics/answer_text.h"
@@ -72,23 +71,27 @@ Pair raw_score(const AnsweredQuestion& question) {
   return best;
 }
 
-// Starts with every question unanswered and answers them in the order of their no_answer.
+// Starts with every question unanswered and answers them in the order of their no_answer; one
+// without a prediction counts against the score whether it has an answer or not.
 BestThreshold best_threshold(std::span<const AnsweredQuestion> questions,
                              std::span<const double> scores) {
-  std::vector<size_t> order(questions.size());
-  std::iota(order.begin(), order.end(), size_t{0});
+  std::vector<size_t> order;  // of those that were predicted
+  for (size_t i = 0; i < questions.size(); ++i) {
+    if (questions[i].predicted && questions[i].no_answer) order.push_back(i);
+  }
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return *questions[a].no_answer < *questions[b].no_answer;
   });
   double score = static_cast<double>(
-      std::count_if(questions.begin(), questions.end(),
-                    [](const AnsweredQuestion& question) { return question.answers.empty(); }));
+      std::count_if(questions.begin(), questions.end(), [](const AnsweredQuestion& question) {
+        return question.answers.empty() && question.predicted;
+      }));
   BestThreshold best{score, 0.0};
   for (const size_t i : order) {
     const AnsweredQuestion& question = questions[i];
     if (!question.answers.empty()) {
       score += scores[i];
-    } else if (!question.predicted || !question.predicted->empty()) {
+    } else if (!question.predicted->empty()) {
       score -= 1;
     }
     if (score > best.score) best = {score, *question.no_answer};
@@ -97,17 +100,19 @@ BestThreshold best_threshold(std::span<const AnsweredQuestion> questions,
   return best;
 }
 
-// Whether the questions have a no_answer: all or none.
+// Whether the questions that were predicted have a no_answer: all or none.
 bool has_probabilities(std::span<const AnsweredQuestion> questions) {
-  const bool first = questions[0].no_answer.has_value();
+  std::optional<bool> first;
   for (size_t i = 0; i < questions.size(); ++i) {
+    if (!questions[i].predicted) continue;
     const std::optional<double>& value = questions[i].no_answer;
-    if (value.has_value() == first && (!value || std::isfinite(*value))) continue;
+    if (!first) first = value.has_value();
+    if (value.has_value() == *first && (!value || std::isfinite(*value))) continue;
     throw Error(ErrorCode::kInvalidArgument,
                 "no-answer probabilities must be finite numbers, for all questions or none",
                 "question " + std::to_string(i + 1));
   }
-  return first;
+  return first.value_or(false);
 }
 
 }  // namespace
