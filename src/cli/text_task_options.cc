@@ -49,6 +49,13 @@ void add_text_task_options(CLI::App& app, TextTaskOptions& options) {
 }
 
 LoadedTask load_task(const TextTaskOptions& options, Task task) {
+  if (options.model.model.empty() && !options.allow_new_head) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "name a model that was trained for " + std::string(task_name(task)) +
+                    "; the default model has no such head (longformer pull NAME brings one from "
+                    "the hub)",
+                "--model");
+  }
   longformer::TaskOptions load;
   load.load.threads = options.model.threads;
   apply(options.overrides, load.load);
