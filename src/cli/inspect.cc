@@ -97,7 +97,7 @@ int run_inspect(const InspectOptions& options) {
   result.precision = choose_precision(load.compute, config.int8_weights, processor_arithmetic());
   result.stored = stored_type(file);
   const auto estimate = [&](const LayerPlans& of_batch) {
-    return estimate_memory({config, result.precision, of_batch, threads}, result.stored);
+    return estimate_memory({config, result.precision, of_batch, threads}, head, result.stored);
   };
   result.memory = options.batch == 1
                       ? estimate(plans)

@@ -24,7 +24,7 @@ constexpr uint64_t kLibrariesOfAThread = 512 << 10;
 // Measured on files that had just been written, about this share lies in large ones.
 constexpr double kLargeFolio = 2 << 20;
 constexpr double kAroundAPage = 64 << 10;
-constexpr double kInLargeFolios = 0.8;
+constexpr double kInLargeFolios = 0.9;
 // Of one token: its id, position and type.
 constexpr uint64_t kTokenBytes = 3 * sizeof(int64_t);
 
@@ -132,6 +132,25 @@ uint64_t file_pages_need(const EncodeNeed& batch, DType stored) {
   return bytes;
 }
 
+// The head is packed when the encoder stands, by one thread, and computes when its layers are done.
+void add_head(const HeadConfig& head, const EncodeNeed& batch, MemoryEstimate& need) {
+  const EncoderConfig& config = batch.config;
+  const int64_t hidden = config.hidden_size;
+  const auto outputs = static_cast<uint64_t>(head.info.outputs);
+  const WeightTypes types =
+      head.info.task == Task::kMaskedLm ? batch.precision.outer : WeightTypes{};
+  need.weights += outputs * static_cast<uint64_t>(hidden) * dtype_size(types.multiplied);
+  if (head.has_output_bias) need.weights += outputs * sizeof(float);
+  if (!head.dense.empty()) need.weights += states(hidden + 1, hidden);
+  const AttentionPattern& pattern = batch.plans.of(0).pattern;
+  const bool by_token = head.rows == HeadRows::kTokens;
+  const auto rows = by_token ? batch.plans.of(0).rows : std::ssize(pattern.lengths);
+  need.activations += states(rows, head.info.outputs);
+  need.activations +=
+      head_scratch_bytes(hidden, head.info.outputs, types.multiplied, rows, batch.threads);
+  if (!by_token) need.activations += states(rows, hidden);
+}
+
 }  // namespace
 
 EncoderLayer planned_layer(const EncoderConfig& config, const Precision& precision) {
@@ -182,7 +201,8 @@ uint64_t encode_need(const EncodeNeed& batch) {
          global + plans + probe + static_cast<uint64_t>(rows) * kTokenBytes;
 }
 
-MemoryEstimate estimate_memory(const EncodeNeed& batch, DType stored) {
+MemoryEstimate estimate_memory(const EncodeNeed& batch, const std::optional<HeadConfig>& head,
+                               DType stored) {
   const PackedSizes sizes = packed_sizes(batch.config, batch.precision);
   const auto threads = static_cast<uint64_t>(batch.threads);
   MemoryEstimate need;
@@ -190,12 +210,20 @@ MemoryEstimate estimate_memory(const EncodeNeed& batch, DType stored) {
   need.loading = load_need(batch.config, batch.precision, batch.threads, stored) - sizes.bytes;
   need.activations = encode_need(batch);
   need.file_pages = file_pages_need(batch, stored);
+  if (head) add_head(*head, batch, need);
   need.libraries = kLibraries + threads * kLibrariesOfAThread;
   // Each thread has the pages of one matrix mapped while it packs it.
   const DType file_type = batch.config.int8_weights ? DType::kI8 : stored;
   const uint64_t packing = threads * sizes.largest * dtype_size(file_type);
+  // Pages of the head's matrix while it is packed, and what it is converted to: given back before a
+  // batch comes. Measured: by then half of the pages are gone.
+  uint64_t of_head = 0;
+  if (head) {
+    of_head = states(head->info.outputs, batch.config.hidden_size);
+    if (converts(batch.config, batch.precision, stored)) of_head += of_head / 2;
+  }
   need.peak = need.libraries + need.weights + need.loading +
-              std::max(packing, need.activations + need.file_pages);
+              std::max({packing, of_head, need.activations + need.file_pages});
   return need;
 }
 

@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "models/family.h"
+#include "models/heads.h"
 #include "models/layer_plans.h"
 #include "models/precision.h"
 #include "nn/encoder_layer.h"
@@ -26,7 +28,7 @@ uint64_t weights_need(const EncoderConfig& config, const Precision& precision);
 uint64_t load_need(const EncoderConfig& config, const Precision& precision, int threads,
                    DType stored = DType::kF32);
 
-// Bytes that a pass over a batch takes, its output included.
+// Bytes that a pass of the encoder over a batch takes, its output included.
 struct EncodeNeed {
   const EncoderConfig& config;
   const Precision& precision;
@@ -40,9 +42,9 @@ uint64_t encode_need(const EncodeNeed& batch);
 // What a process that loads a model and computes one batch has resident at its highest, above what
 // it has before.
 struct MemoryEstimate {
-  uint64_t weights = 0;      // weights_need()
+  uint64_t weights = 0;      // weights_need(), and the matrices of the head
   uint64_t loading = 0;      // load_need() above that
-  uint64_t activations = 0;  // encode_need()
+  uint64_t activations = 0;  // encode_need(), and the logits of all rows
   // Pages of the weights file that stay mapped: rows of the embedding tables, projections of global
   // tokens. They count as resident, but the system takes them back where memory is short. For ids
   // spread over the vocabulary, and a system that maps 2 MB at a touch (Linux with large folios;
@@ -51,7 +53,9 @@ struct MemoryEstimate {
   uint64_t libraries = 0;  // code, generated kernels, names and headers
   uint64_t peak = 0;
 };
-MemoryEstimate estimate_memory(const EncodeNeed& batch, DType stored = DType::kF32);
+// head: none for an encoder alone.
+MemoryEstimate estimate_memory(const EncodeNeed& batch, const std::optional<HeadConfig>& head,
+                               DType stored = DType::kF32);
 
 // Throws kInvalidArgument where `needed` bytes are more than there are (memory_room(root)), saying
 // both. `held` bytes are there already and serve again. Below 64 MB nothing is asked. what: "12 000

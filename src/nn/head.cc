@@ -14,16 +14,22 @@ namespace {
 constexpr int64_t kRows = 64;       // of a task
 constexpr int64_t kColumns = 4096;  // of the logits; a multiple of kernels::kColumnQuantum
 
+int64_t columns_of_a_task(int64_t outputs) {
+  return kernels::splits_columns() ? std::min(kColumns, outputs) : outputs;
+}
+
 struct Scratch {
   Arena arena;
   Operand operand;
   float* sums = nullptr;
 
+  static auto bytes_for(int64_t cols, int64_t columns, DType type) {
+    return Operand::bytes_for(kRows, cols, type) + Arena::bytes_for(kRows * columns);
+  }
   Scratch(int64_t cols, int64_t columns, DType type) {
-    const int64_t sums_size = kRows * columns;
-    arena.reset(Operand::bytes_for(kRows, cols, type) + Arena::bytes_for(sums_size));
+    arena.reset(bytes_for(cols, columns, type));
     operand.take(arena, kRows, cols, type);
-    sums = arena.floats(sums_size);
+    sums = arena.floats(kRows * columns);
   }
 };
 
@@ -53,7 +59,7 @@ void run_head(const Head& head, int64_t rows, int64_t hidden, float* x, float* l
   if (rows == 0) return;
   transform_states(head.transform, rows, hidden, x, pool);
   const int64_t outputs = head.output.weight.out_features();
-  const int64_t columns = kernels::splits_columns() ? std::min(kColumns, outputs) : outputs;
+  const int64_t columns = columns_of_a_task(outputs);
   const int64_t column_tasks = (outputs + columns - 1) / columns;
   const int64_t row_tasks = (rows + kRows - 1) / kRows;
   pool.run(row_tasks * column_tasks, [&](int64_t task, int) {
@@ -72,6 +78,14 @@ void run_head(const Head& head, int64_t rows, int64_t hidden, float* x, float* l
       for (int64_t c = 0; c < width; ++c) to[c] = sums[c] + bias[c];
     }
   });
+}
+
+uint64_t head_scratch_bytes(int64_t hidden, int64_t outputs, DType type, int64_t rows,
+                            int threads) {
+  const int64_t columns = columns_of_a_task(outputs);
+  const int64_t tasks = (rows + kRows - 1) / kRows * ((outputs + columns - 1) / columns);
+  return static_cast<uint64_t>(std::min<int64_t>(tasks, threads)) *
+         Scratch::bytes_for(hidden, columns, type == DType::kI8 ? DType::kU8 : type);
 }
 
 }  // namespace longformer

@@ -7,6 +7,7 @@
 
 #include "kernels/rowwise.h"
 #include "ops/weights.h"
+#include "tensor/dtype.h"
 
 namespace longformer {
 
@@ -29,5 +30,8 @@ struct Head {
 // x: [rows, hidden], used up; logits: [rows, outputs].
 void run_head(const Head& head, int64_t rows, int64_t hidden, float* x, float* logits,
               ThreadPool& pool);
+
+// Bytes that run_head() takes beside x and logits, for matrices that are multiplied as `type`.
+uint64_t head_scratch_bytes(int64_t hidden, int64_t outputs, DType type, int64_t rows, int threads);
 
 }  // namespace longformer
