@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/limits.h"
 #include "cli/command.h"
 #include "cli/index_options.h"
 #include "cli/search_output.h"
@@ -303,18 +304,19 @@ void add_answer_options(CLI::App& app, AnswerCommand& command) {
   app.add_option("--max-seq-len", answer.max_seq_len,
                  "Tokens of a window, question included; default: what the model reads at once "
                  "(the reference's pipeline: at most 384)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(int64_t{1}, kMaxSequence));
   app.add_option(
          "--stride", answer.stride,
          "Tokens of the text that neighbouring windows share (doc_stride of the reference's "
          "pipeline); default: 128, but at most half a window")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(int64_t{0}, kMaxSequence));
   add_boolean(app, "--handle-impossible", answer.impossible,
               "Whether a text may have no answer, with a score of its own "
               "(handle_impossible_answer of the reference's pipeline)");
   app.add_option("--no-answer-threshold", command.no_answer_threshold,
                  "How much the score of no answer must be above that of the best span to come "
                  "first, -1 to 1; means --handle-impossible; default 0")
+      ->check(finite_number())
       ->check(CLI::Range(-1.0, 1.0));
   add_boolean(app, "--align-to-words", answer.align_to_words, "Whether answers are whole words");
   app.add_flag("--best", command.best,

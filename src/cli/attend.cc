@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/limits.h"
 #include "cli/attend_page.h"
 #include "cli/command.h"
 #include "cli/document_options.h"
@@ -203,9 +204,9 @@ void print_json(const Text& text, const text::Tokenizer& tokenizer, const tasks:
   }
 }
 
-void write_page(const AttendCommand& command, const std::string& model, const Text& text,
-                const text::Tokenizer& tokenizer, const std::vector<uint8_t>& global,
-                const tasks::Attended& links) {
+void write_page(io::AtomicFile& file, const AttendCommand& command, const std::string& model,
+                const Text& text, const text::Tokenizer& tokenizer,
+                const std::vector<uint8_t>& global, const tasks::Attended& links) {
   AttendPage page;
   page.title = command.file == "-" ? "standard input" : command.file;
   page.text = text.text;
@@ -224,7 +225,8 @@ void write_page(const AttendCommand& command, const std::string& model, const Te
                  (command.window ? ", window " + std::to_string(*command.window) : "") +
                  (globals > 0 ? ", " + counted(globals, "global token") : "") + ": the " +
                  counted(kept, "strongest link") + " of each, in both directions.";
-  io::write_file_atomic(command.page, attend_page(page));
+  file.write(attend_page(page));
+  file.commit();
   if (kept < links.top_k) {
     notice("the page holds " + counted(kept, "link") +
            " of a token and direction, to stay below 5 MB; more of them with --layer and --head");
@@ -232,6 +234,11 @@ void write_page(const AttendCommand& command, const std::string& model, const Te
 }
 
 int run_attend(const AttendCommand& command) {
+  std::optional<io::AtomicFile> page;  // opened now: a wrong path is said before the work
+  if (!command.page.empty()) {
+    io::refuse_same_file(command.page, command.file);
+    page.emplace(command.page);
+  }
   const std::filesystem::path directory = model_directory(command.model);
   LoadOptions load{.threads = command.model.threads};
   apply(command.overrides, load);
@@ -245,7 +252,9 @@ int run_attend(const AttendCommand& command) {
   tasks::check_vocabulary(tokenizer, encoder.info(), directory);
   const Text text = read_text(command, encoder.info(), tokenizer);
   std::vector<uint8_t> global;
-  if (rule && task.global_attention) global = rule->apply(task, text.tokens, text.text, "");
+  if (rule && task.global_attention) {
+    global = rule->apply(task, text.tokens, rule->find(text.text), {});
+  }
   ProgressBar bar;
   tasks::AttendOptions options = command.attend;
   if (bar.visible()) {
@@ -262,10 +271,10 @@ int run_attend(const AttendCommand& command) {
     print_links(text, tokenizer, links, output);
   }
   output.flush();
-  if (!command.page.empty()) {
+  if (page) {
     const std::string model =
         directory.filename().empty() ? directory.parent_path().filename() : directory.filename();
-    write_page(command, model, text, tokenizer, global, links);
+    write_page(*page, command, model, text, tokenizer, global, links);
   }
   return links.strongest.empty() && command.attend.strongest > 0 ? kNothingFound : kDone;
 }
@@ -287,9 +296,9 @@ void add_attend(CLI::App& root, Commands& commands) {
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
   tasks::AttendOptions& attend = command->attend;
   app->add_option("--layer", attend.layer, "From 0; default: the average of all layers")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(int64_t{0}, kMaxSequence));
   app->add_option("--head", attend.head, "From 0; default: the average of all heads")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(int64_t{0}, kMaxSequence));
   app->add_option("--links", attend.strongest, "Strongest links of the document that are printed")
       ->check(CLI::Range(int64_t{0}, kMostLinks))
       ->capture_default_str();

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/limits.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/text_task_options.h"
@@ -156,9 +157,10 @@ void add_classify(CLI::App& root, Commands& commands) {
   app->add_option("--top-k", command->top_k,
                   "Labels of a text, best first; 0: all. Default: 1, or with --threshold all that "
                   "reach it")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(int64_t{0}, kMaxSequence))
       ->type_name("K");
   app->add_option("--threshold", command->threshold, "Leave out labels with a lower score")
+      ->check(finite_number())
       ->type_name("SCORE");
   app->add_option("--long", command->long_text,
                   "Texts that are longer than the model reads: read in overlapping windows, whose "

@@ -39,6 +39,8 @@ void add_model_options(CLI::App& app, ModelOptions& options);
 // Adds --offline, which HF_HUB_OFFLINE and TRANSFORMERS_OFFLINE set as well.
 void add_offline_option(CLI::App& app, bool& offline);
 // An option that takes true or false.
+// For numbers of which any will do, but NaN and infinity.
+CLI::Validator finite_number();
 CLI::Option* add_boolean(CLI::App& app, const std::string& name, bool& value,
                          const std::string& help);
 // The directory that --model or its absence means: one that exists comes before a name in the hub

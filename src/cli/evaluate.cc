@@ -69,6 +69,34 @@ std::vector<std::string> task_names() {
   return names;
 }
 
+// What --data and --predictions are, as far as options mind: all of both kinds where they differ.
+std::string file_kind(const CLI::App& app, const std::string& task) {
+  if (task != "entities" && task != "squad" && task != "triviaqa") return "rows";
+  bool rows = false;
+  for (const char* const option : {"--data", "--predictions"}) {
+    if (app.count(option) == 0) continue;
+    const std::string ending =
+        std::filesystem::path(app.get_option(option)->as<std::string>()).extension();
+    rows = rows || (task == "entities" ? ending == ".jsonl" : ending != ".json");
+  }
+  if (rows) return "rows";
+  return task == "entities" ? "columns" : "an official .json file";
+}
+
+struct OptionKinds {
+  const char* option;
+  std::vector<std::string_view> kinds;
+};
+const std::vector<OptionKinds>& kind_options() {
+  static const std::vector<OptionKinds> rows = {
+      {"--id-field", {"rows"}},
+      {"--label-field", {"rows"}},
+      {"--prediction-field", {"rows"}},
+      {"--text-field", {"rows"}},
+  };
+  return rows;
+}
+
 void check_options(const CLI::App& app, const std::string& task) {
   for (const auto& [option, tasks] : option_tasks()) {
     if (app.count(option) == 0 || std::find(tasks.begin(), tasks.end(), task) != tasks.end()) {
@@ -93,7 +121,19 @@ void check_options(const CLI::App& app, const std::string& task) {
   if (app.count("--data") == 0 && (by_model || task != "mlm")) {
     throw Error(ErrorCode::kInvalidArgument, "must name the file with the gold labels", "--data");
   }
+  // Fields and columns say where something stands in files of their kind.
+  const std::string kind = file_kind(app, task);
+  for (const auto& [option, kinds] : kind_options()) {
+    if (app.count(option) == 0 || std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) {
+      continue;
+    }
+    throw Error(ErrorCode::kInvalidArgument, "has no meaning for " + kind, option);
+  }
   if (!by_model) return;
+  if (task != "squad" && app.count("--id-field") > 0) {
+    throw Error(ErrorCode::kInvalidArgument, "pairs records with predictions, not with --model",
+                "--id-field");
+  }
   for (const char* const option : {"--prediction-field", "--prediction-column",
                                    "--no-answer-probabilities", "--allow-missing"}) {
     if (app.count(option) == 0) continue;
@@ -218,6 +258,7 @@ void add_evaluate(CLI::App& root, Commands& commands) {
       ->type_name("FILE");
   app->add_option("--no-answer-threshold", options->no_answer_threshold,
                   "squad: above this probability a prediction counts as no answer")
+      ->check(finite_number())
       ->capture_default_str();
   app->add_flag("--allow-missing", options->allow_missing,
                 "squad, triviaqa: questions without a prediction count as wrong");
@@ -243,6 +284,7 @@ void add_evaluate(CLI::App& root, Commands& commands) {
       ->capture_default_str();
   app->add_option("--mask-share", options->mask_share,
                   "mlm with --model: share of the tokens that are hidden")
+      ->check(finite_number())
       ->check(CLI::Range(0.001, 1.0))
       ->capture_default_str();
   for (const char* const of_model :

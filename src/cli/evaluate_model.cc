@@ -8,6 +8,7 @@
 #include "longformer/error.h"
 #include "tasks/answer.h"
 #include "tasks/classify.h"
+#include "tasks/fill_mask.h"
 #include "tasks/long_text.h"
 #include "tasks/masked_text.h"
 #include "tasks/metrics/language.h"
@@ -153,10 +154,11 @@ Evaluation evaluate_masked(const EvaluateOptions& options) {
   const Side side = read_texts(options);
   report_bad(options.data, side.rows.bad, evaluation);
   tasks::TaskTextModel model = load(options, Task::kMaskedLm);
-  const tasks::MaskSettings settings{.mask_id = tasks::mask_token(model.tokenizer),
-                                     .vocabulary = model.model.info().outputs,
-                                     .share = options.mask_share,
-                                     .seed = static_cast<uint64_t>(options.seed)};
+  const tasks::MaskSettings settings{
+      .mask_id = tasks::mask_token(model_directory(options.model), model.tokenizer).id,
+      .vocabulary = model.model.info().outputs,
+      .share = options.mask_share,
+      .seed = static_cast<uint64_t>(options.seed)};
   std::vector<double> values;
   uint64_t number = 0;
   const std::vector<io::Row>& rows = side.rows.rows;

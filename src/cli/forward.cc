@@ -18,6 +18,7 @@
 #include "cli/load_options.h"
 #include "io/checkpoint/safetensors.h"
 #include "io/config.h"
+#include "io/files.h"
 #include "longformer/task_model.h"
 #include "models/heads.h"
 #include "tasks/global_rule.h"
@@ -252,6 +253,7 @@ int run_forward(const ForwardOptions& options) {
   const auto start = Clock::now();
   LoadOptions load{.threads = options.model.threads};
   apply(options.overrides, load);
+  io::refuse_same_file(options.outputs, options.inputs);
   ForwardModel model(directory, options, load);
   report_overrides(model.encoder());
   report_new_head(model.info());
@@ -271,7 +273,12 @@ int run_forward(const ForwardOptions& options) {
   for (int pass = 0; pass < options.repeat; ++pass) {
     out = {};  // or two outputs would count in the peak
     const auto begin = Clock::now();
-    out = model.run(in.input, run);
+    try {
+      out = model.run(in.input, run);
+    } catch (const Error& error) {
+      if (!error.place().empty() || error.code() != ErrorCode::kInvalidArgument) throw;
+      throw Error(error.code(), error.what(), options.inputs);
+    }
     passes.push_back(seconds_since(begin));
   }
   const uint64_t rss_peak = peak_resident_bytes();

@@ -93,7 +93,7 @@ int run_inspect(const InspectOptions& options) {
       options.model.threads > 0 ? options.model.threads : ThreadPool::default_threads();
   const LayerPlans plans(config, plain_pattern(config, 1, options.length, options.global));
   result.modules = module_costs(config, head, plans, {threads, kernels::row_quantum()});
-  result.fields = receptive_fields(config, options.length);
+  result.fields = receptive_fields(config, options.length, options.global);
   result.precision = choose_precision(load.compute, config.int8_weights, processor_arithmetic());
   result.stored = stored_type(file);
   const auto estimate = [&](const LayerPlans& of_batch) {

@@ -18,6 +18,7 @@ namespace {
 constexpr int64_t kNamedLines = 10;  // of those that are skipped
 constexpr size_t kNamedFields = 8;   // of a record that lacks one
 constexpr std::string_view kRecordStart = "{\"line\":";
+constexpr std::string_view kSecondKey = ",\"file\":";
 
 bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\r") == std::string_view::npos;
@@ -206,22 +207,15 @@ class OutputScan {
     // A record may be longer than the line that it answers.
     io::TextLines lines(path_, kMaxDocumentBytes);
     io::TextLine line;
-    std::string last;
     int64_t begin = 0;
     for (; lines.next(line); begin = line.end) {
       if (!line.ended) {
         // Cut off where it is the beginning of a record of ours, and nothing else.
-        const size_t known = std::min(line.text.size(), kRecordStart.size());
-        if (std::string_view(line.text).substr(0, known) != kRecordStart.substr(0, known)) {
-          refuse(line.number);
-        }
+        if (!begins_record(line.text)) refuse(line.number);
         break;
       }
       take(line, begin);
-      last = std::move(line.text);
-      last_number_ = line.number;
     }
-    if (last_number_ > 0) check_fields(last, last_number_);
   }
 
   int64_t size() const { return begin_of_last_; }  // without the records of the last line
@@ -236,7 +230,18 @@ class OutputScan {
                 path_);
   }
 
-  // Cheap, so that a large file is passed quickly: what it begins and ends with, and the order.
+  // {"line":17,"file": and what follows, or as much of it as there is.
+  static bool begins_record(std::string_view text) {
+    const auto begins = [](std::string_view part, std::string_view whole) {
+      const size_t known = std::min(part.size(), whole.size());
+      return part.substr(0, known) == whole.substr(0, known);
+    };
+    if (!begins(text, kRecordStart)) return false;
+    text.remove_prefix(std::min(text.size(), kRecordStart.size()));
+    text.remove_prefix(std::min(text.size(), text.find_first_not_of("0123456789")));
+    return begins(text, kSecondKey);
+  }
+
   void take(const io::TextLine& line, int64_t begin) {
     const std::string_view text = line.text;
     int64_t number = 0;
@@ -248,7 +253,7 @@ class OutputScan {
     if (error != std::errc() || (*end != ',' && *end != '}') || number < 1 || number < line_) {
       refuse(line.number);
     }
-    if (line.number == 1) check_fields(line.text, 1);
+    check_fields(line.text, line.number);
     if (number == line_) return;
     before_last_ = line_;
     begin_of_last_ = begin;
@@ -272,7 +277,6 @@ class OutputScan {
   const std::string& path_;
   std::string_view command_;
   const RecordTable& table_;
-  int64_t last_number_ = 0;    // of the output's own lines
   int64_t line_ = 0;           // of the input, that the last record answers
   int64_t before_last_ = 0;    // the one in front of it
   int64_t begin_of_last_ = 0;  // where its records begin

@@ -97,7 +97,9 @@ int main(int argc, char** argv) {
     cli::print_message(error.what());
     return cli::exit_code(error.code());
   } catch (const std::bad_alloc&) {
-    cli::print_message("not enough memory for this input; use a shorter text or fewer threads");
+    cli::print_message(
+        "not enough memory for this input; give less at once (a shorter text, a smaller file) or "
+        "use fewer threads");
     return cli::kFailed;
   } catch (const std::exception& error) {
     cli::print_message(std::string("internal error: ") + error.what());

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstdlib>
 
 #include "cli/command.h"
@@ -24,6 +25,17 @@ void add_model_options(CLI::App& app, ModelOptions& options) {
 void add_offline_option(CLI::App& app, bool& offline) {
   app.add_flag("--offline", offline,
                "Open no connection. Only pull ever opens one, and refuses with this option");
+}
+
+CLI::Validator finite_number() {
+  const CLI::Validator validator(
+      [](std::string& text) {
+        double value = 0;
+        if (CLI::detail::lexical_cast(text, value) && std::isfinite(value)) return std::string();
+        return std::string("must be a finite number");
+      },
+      "");
+  return validator;
 }
 
 CLI::Option* add_boolean(CLI::App& app, const std::string& name, bool& value,

@@ -67,6 +67,7 @@ void Output::check(bool written) {
                 "standard output");
   }
   closed_ = true;
+  std::clearerr(stdout);  // what is left in the buffer meets the same end when the process leaves
 }
 
 void Output::line(std::string_view text) {

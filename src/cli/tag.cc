@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "base/limits.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/tag_formats.h"
@@ -360,13 +361,14 @@ void add_tag(CLI::App& root, Commands& commands) {
           ->capture_default_str()
           ->type_name("LABELS");
   app->add_option("--threshold", command->threshold, "Leave out entities with a lower score")
+      ->check(finite_number())
       ->capture_default_str()
       ->type_name("SCORE");
   app->add_option("--stride", command->stride,
                   "Read long texts as the reference's pipeline does with this stride: windows that "
                   "share so many tokens, of entities that overlap the longest. Default: each token "
                   "from the window in whose middle it lies")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(int64_t{0}, kMaxSequence))
       ->type_name("TOKENS");
   app->add_option("--format", command->format,
                   "JSON lines; a word and its label a line (conll); a directory of .txt and .ann "

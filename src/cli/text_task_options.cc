@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "cli/head_options.h"
 #include "cli/task_options.h"
+#include "io/files.h"
 #include "longformer/error.h"
 
 namespace longformer::cli {
@@ -97,6 +98,16 @@ namespace {
 void check_sources(const TextTaskOptions& options) {
   const int sources =
       (options.text ? 1 : 0) + (options.files.empty() ? 0 : 1) + (options.input.empty() ? 0 : 1);
+  if (sources == 1 && options.files.empty()) {
+    const auto& list = options.documents.list;
+    const char* const unused = !list.include.empty()                        ? "--include"
+                               : !list.exclude.empty()                      ? "--exclude"
+                               : !options.documents.read.converters.empty() ? "--converter"
+                                                                            : nullptr;
+    if (unused != nullptr) {
+      throw Error(ErrorCode::kInvalidArgument, "is for FILES, and none are named", unused);
+    }
+  }
   if (sources == 1) return;
   throw Error(ErrorCode::kInvalidArgument,
               std::string(sources == 0 ? "nothing to read" : "more than one thing to read") +
@@ -157,6 +168,10 @@ struct TextTaskRun::Impl {
     check_sources(options);
     if (!options.files.empty()) {
       documents = find_documents(options.files, options.documents.list);
+    }
+    if (!options.output.empty()) {
+      for (const std::string& name : documents.names) io::refuse_same_file(options.output, name);
+      if (!options.input.empty()) io::refuse_same_file(options.output, options.input);
     }
     ResumePoint from;
     if (sink) {

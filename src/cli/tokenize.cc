@@ -303,7 +303,7 @@ void add_cutting(CLI::App& app, TokenizeCommand& command) {
       ->needs(length)
       ->capture_default_str();
   app.add_option("--stride", command.stride, "Tokens that neighbouring windows share")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(int64_t{0}, kMaxSequence))
       ->needs(length)
       ->capture_default_str();
 }

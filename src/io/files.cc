@@ -180,6 +180,13 @@ fs::path directory_target(const fs::path& path) {
 
 }  // namespace
 
+void refuse_same_file(const fs::path& output, const fs::path& input) {
+  std::error_code error;
+  if (!fs::equivalent(output, input, error) || error) return;
+  throw Error(ErrorCode::kInvalidArgument, "is read as well; name another file to write",
+              output.string());
+}
+
 void check_new_directory(const fs::path& path) {
   const fs::path target = directory_target(path);
   std::error_code error;

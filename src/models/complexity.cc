@@ -256,7 +256,8 @@ Cost attention_products_cost(std::span<const ModuleCost> modules) {
   return sum(modules, is_attention_product);
 }
 
-std::vector<ReceptiveField> receptive_fields(const EncoderConfig& config, int64_t length) {
+std::vector<ReceptiveField> receptive_fields(const EncoderConfig& config, int64_t length,
+                                             int64_t globals) {
   std::vector<ReceptiveField> fields;
   ReceptiveField field;
   for (int64_t layer = 0; layer < config.layers; ++layer) {
@@ -266,7 +267,10 @@ std::vector<ReceptiveField> receptive_fields(const EncoderConfig& config, int64_
     field.everything = field.everything || window == 0;
     field.left += reach;
     field.right += config.causal ? 0 : reach;
-    field.tokens = field.everything ? length : std::min(length, field.left + field.right + 1);
+    const bool through_globals = globals > 0 && layer > 0;
+    field.tokens = field.everything || through_globals
+                       ? length
+                       : std::min(length, field.left + field.right + 1);
     fields.push_back(field);
   }
   return fields;

@@ -76,6 +76,7 @@ struct ReceptiveField {
 };
 // One a layer. Global tokens, through which all tokens see all from the second layer on, are left
 // out of account.
-std::vector<ReceptiveField> receptive_fields(const EncoderConfig& config, int64_t length);
+std::vector<ReceptiveField> receptive_fields(const EncoderConfig& config, int64_t length,
+                                             int64_t globals = 0);
 
 }  // namespace longformer

@@ -19,12 +19,12 @@ constexpr size_t kMaxRuleBytes = 16384;
   throw Error(ErrorCode::kInvalidArgument, "global: " + what + "; " + kAllowed);
 }
 
-int64_t number(std::string_view text) {
+int64_t number(std::string_view text, std::string_view rule) {
   int64_t value = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 0 ||
       value >= kMaxSequence) {
-    refuse("\"" + std::string(text) + "\" is no number from 0 to " +
+    refuse("\"" + std::string(rule) + "\": \"" + std::string(text) + "\" is no number from 0 to " +
            std::to_string(kMaxSequence - 1));
   }
   return value;
@@ -35,10 +35,11 @@ struct PositionRange {
   int64_t last = 0;
 };
 
-PositionRange range(std::string_view text) {
+PositionRange range(std::string_view text, std::string_view rule) {
   const size_t dash = text.find('-');
-  if (dash == std::string_view::npos) return {number(text), number(text)};
-  const PositionRange result{number(text.substr(0, dash)), number(text.substr(dash + 1))};
+  if (dash == std::string_view::npos) return {number(text, rule), number(text, rule)};
+  const PositionRange result{number(text.substr(0, dash), rule),
+                             number(text.substr(dash + 1), rule)};
   if (result.first > result.last) refuse("the range " + std::string(text) + " runs backwards");
   return result;
 }
@@ -54,8 +55,6 @@ struct GlobalRule::Part {
 
   static Part parse(const std::string& text);
   void mark(const TaskInfo& info, std::span<const int64_t> ids, std::vector<uint8_t>& mask) const;
-  void mark_matches(const text::Encoding& tokens, int8_t sequence, std::string_view text,
-                    std::vector<uint8_t>& mask) const;
 };
 
 GlobalRule::Part GlobalRule::Part::parse(const std::string& text) {
@@ -65,7 +64,7 @@ GlobalRule::Part GlobalRule::Part::parse(const std::string& text) {
     part.kind = Kind::kQuestion;
   } else if (text.starts_with("token:")) {
     part.kind = Kind::kToken;
-    part.token = number(std::string_view(text).substr(6));
+    part.token = number(std::string_view(text).substr(6), text);
   } else if (text.starts_with("regex:")) {
     part.kind = Kind::kRegex;
     if (text.size() == 6) refuse("regex: without a pattern");
@@ -74,7 +73,7 @@ GlobalRule::Part GlobalRule::Part::parse(const std::string& text) {
     part.kind = Kind::kPositions;
     for (size_t begin = 0; begin <= text.size();) {
       const size_t end = std::min(text.find(',', begin), text.size());
-      part.positions.push_back(range(std::string_view(text).substr(begin, end - begin)));
+      part.positions.push_back(range(std::string_view(text).substr(begin, end - begin), text));
       begin = end + 1;
     }
   } else {
@@ -105,11 +104,6 @@ GlobalRule GlobalRule::parse(const std::string& text, const TaskInfo& info) {
   return rule;
 }
 
-bool GlobalRule::needs_text() const noexcept {
-  return std::any_of(parts_.begin(), parts_.end(),
-                     [](const auto& part) { return part->kind == Part::Kind::kRegex; });
-}
-
 void GlobalRule::Part::mark(const TaskInfo& info, std::span<const int64_t> ids,
                             std::vector<uint8_t>& mask) const {
   const auto tokens = static_cast<int64_t>(ids.size());
@@ -138,38 +132,61 @@ void GlobalRule::Part::mark(const TaskInfo& info, std::span<const int64_t> ids,
   }
 }
 
-void GlobalRule::Part::mark_matches(const text::Encoding& tokens, int8_t sequence,
-                                    std::string_view text, std::vector<uint8_t>& mask) const {
-  std::vector<text::RegexMatch> matches;
-  regex->find_all(text, matches);
+GlobalMatches GlobalRule::find(std::string_view text) const {
+  GlobalMatches matches;
+  for (const std::shared_ptr<const Part>& part : parts_) {
+    if (part->kind != Part::Kind::kRegex || text.empty()) continue;
+    try {
+      part->regex->find_all(text, matches);
+    } catch (const Error& error) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  "takes too many steps in a text of " + std::to_string(text.size()) +
+                      " bytes; write it with less repetition inside repetition",
+                  "global: regex");
+    }
+  }
   std::erase_if(matches, [](const text::RegexMatch& match) { return match.begin == match.end; });
+  return matches;
+}
+
+namespace {
+
+void mark_matches(const text::Encoding& tokens, int8_t sequence, const GlobalMatches& matches,
+                  std::vector<uint8_t>& mask) {
+  if (matches.empty()) return;
   size_t next = 0;
   for (size_t t = 0; t < tokens.size(); ++t) {
     if (tokens.sequence[t] != sequence) continue;
     const auto begin = static_cast<size_t>(tokens.offsets[t].begin);
     const auto end = static_cast<size_t>(tokens.offsets[t].end);
+    if (next == 0) {  // windows begin anywhere
+      next = static_cast<size_t>(
+          std::partition_point(matches.begin(), matches.end(),
+                               [&](const auto& match) { return match.end <= begin; }) -
+          matches.begin());
+    }
     while (next < matches.size() && matches[next].end <= begin) ++next;
     if (next < matches.size() && matches[next].begin < end && begin < end) mask[t] = 1;
   }
 }
 
+}  // namespace
+
 std::vector<uint8_t> GlobalRule::apply(const TaskInfo& info, const text::Encoding& tokens,
-                                       std::string_view first, std::string_view second) const {
+                                       const GlobalMatches& first,
+                                       const GlobalMatches& second) const {
   std::vector<uint8_t> mask(tokens.size());
-  for (const std::shared_ptr<const Part>& part : parts_) {
-    part->mark(info, tokens.ids, mask);
-    if (part->kind != Part::Kind::kRegex) continue;
-    if (first.empty() && second.empty()) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  "global: regex: needs a text to search, and there are only ids here");
-    }
-    if (!first.empty()) part->mark_matches(tokens, 0, first, mask);
-    if (!second.empty()) part->mark_matches(tokens, 1, second, mask);
-  }
+  for (const std::shared_ptr<const Part>& part : parts_) part->mark(info, tokens.ids, mask);
+  mark_matches(tokens, 0, first, mask);
+  mark_matches(tokens, 1, second, mask);
   return mask;
 }
 
 std::vector<uint8_t> GlobalRule::apply(const TaskInfo& info, std::span<const int64_t> ids) const {
+  if (!parts_.empty() && parts_.back()->kind == Part::Kind::kRegex) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "global: regex: needs a text to search, and there are only ids here");
+  }
   text::Encoding tokens;
   tokens.ids.assign(ids.begin(), ids.end());
   return apply(info, tokens, {}, {});

@@ -9,9 +9,13 @@
 #include <vector>
 
 #include "longformer/task_model.h"
+#include "text/regex.h"
 #include "text/tokenizer.h"
 
 namespace longformer::tasks {
+
+// Bytes of a text, in order, none of them empty.
+using GlobalMatches = std::vector<text::RegexMatch>;
 
 // none | first | question (in front of the first separator) | POSITIONS ("0,7,12-20", positions of
 // the sequence from 0, special tokens counted; those behind its end are ignored) | token:ID
@@ -23,13 +27,14 @@ class GlobalRule {
   // attention, unless the rule is "none".
   static GlobalRule parse(const std::string& text, const TaskInfo& info);
 
-  // One a token. `texts`: what the offsets of sequence 0 and 1 point into; may be empty strings,
-  // then regex: throws kInvalidArgument ("needs a text").
+  // What the pattern finds in a text: once for all windows over it. Throws kInvalidArgument where
+  // the pattern takes too many steps.
+  GlobalMatches find(std::string_view text) const;
+  // One a token. first, second: of what the offsets of sequence 0 and 1 point into.
   std::vector<uint8_t> apply(const TaskInfo& info, const text::Encoding& tokens,
-                             std::string_view first, std::string_view second) const;
-  // Of ids without text.
+                             const GlobalMatches& first, const GlobalMatches& second) const;
+  // Of ids without text: regex: throws kInvalidArgument ("needs a text").
   std::vector<uint8_t> apply(const TaskInfo& info, std::span<const int64_t> ids) const;
-  bool needs_text() const noexcept;
 
  private:
   struct Part;

@@ -17,15 +17,16 @@ constexpr int64_t kHeldCalls = 8;  // of the encoder whose windows are kept at o
 
 }  // namespace
 
-MaskedSequence mask_tokens(const text::Encoding& tokens, uint64_t number,
+MaskedSequence mask_tokens(const text::Encoding& tokens, uint64_t number, uint64_t before,
                            const MaskSettings& settings) {
   MaskedSequence result;
   result.sequence.tokens = tokens;
   result.sequence.wanted.assign(tokens.size(), 0);
   const uint64_t seed = random_bits(settings.seed, number);
   for (size_t t = 0; t < tokens.size(); ++t) {
-    const uint64_t draw = kDraws * t;
-    if (tokens.sequence[t] < 0 || random_uniform(seed, draw) >= settings.share) continue;
+    if (tokens.sequence[t] < 0) continue;  // special
+    const uint64_t draw = kDraws * before++;
+    if (random_uniform(seed, draw) >= settings.share) continue;
     int64_t& id = result.sequence.tokens.ids[t];
     result.targets.push_back(id);
     result.sequence.wanted[t] = 1;
@@ -37,14 +38,6 @@ MaskedSequence mask_tokens(const text::Encoding& tokens, uint64_t number,
     }
   }
   return result;
-}
-
-int64_t mask_token(const text::Tokenizer& tokenizer) {
-  for (const char* const name : {"<mask>", "[MASK]"}) {
-    if (const std::optional<int64_t> id = tokenizer.id(name)) return *id;
-  }
-  throw Error(ErrorCode::kUnsupported,
-              "the tokenizer has no <mask> or [MASK] token; a masked language model has one");
 }
 
 void masked_log_probabilities(TaskTextModel& model, std::span<const std::string> texts,
@@ -66,15 +59,19 @@ void masked_log_probabilities(TaskTextModel& model, std::span<const std::string>
     tokens = 0;
   };
   for (const std::string& text : texts) {
+    uint64_t before = 0;
     for (const text::Encoding& window : model.tokenizer.encode_windows(
              text, std::nullopt, {}, {.max_length = model.max_tokens()})) {
-      MaskedSequence masked = mask_tokens(window, number++, settings);
+      MaskedSequence masked = mask_tokens(window, number, before, settings);
+      before += static_cast<uint64_t>(
+          std::count(window.sequence.begin(), window.sequence.end(), int8_t{0}));
       if (masked.targets.empty()) continue;  // nothing is hidden, nothing to read
       tokens += static_cast<int64_t>(window.size());
       sequences.push_back(std::move(masked.sequence));
       targets.push_back(std::move(masked.targets));
       if (tokens >= kHeldCalls * run.batch_tokens) read();
     }
+    ++number;
   }
   if (!sequences.empty()) read();
 }

@@ -25,17 +25,13 @@ struct MaskedSequence {
 };
 
 // Chooses each token of the text with probability `share`. Of the chosen ones 80 % become the mask,
-// 10 % a random token, 10 % stay. What happens to token t of sequence `number` depends on these two
-// and the seed alone.
-MaskedSequence mask_tokens(const text::Encoding& tokens, uint64_t number,
+// 10 % a random token, 10 % stay. What happens to a token depends on the number of its text, on how
+// many tokens of that text stand in front (`before` of them in front of these) and the seed alone.
+MaskedSequence mask_tokens(const text::Encoding& tokens, uint64_t number, uint64_t before,
                            const MaskSettings& settings);
 
-// The id of the token that hides others: "<mask>" or "[MASK]". Throws kUnsupported without one.
-int64_t mask_token(const text::Tokenizer& tokenizer);
-
 // Adds log p of each hidden token of `texts` to `log_probabilities`, in order. A text longer than
-// the model reads is cut into windows that share nothing. `number` counts sequences from call to
-// call.
+// the model reads is cut into windows that share nothing. `number` counts texts from call to call.
 void masked_log_probabilities(TaskTextModel& model, std::span<const std::string> texts,
                               const MaskSettings& settings, const TaskRun& run, uint64_t& number,
                               std::vector<double>& log_probabilities);

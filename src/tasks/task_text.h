@@ -47,7 +47,7 @@ struct TaskRun {
 // Runs the sequences in order in as few calls as the budget allows (never padded; the results do
 // not depend on the budget) and visits each: its index, its logits [rows, outputs] (rows as
 // TaskOutput), its number of global tokens. A sequence longer than the model reads throws
-// kInvalidArgument.
+// kInvalidArgument, a logit that is no finite number kInvalidFile.
 using LogitsVisitor =
     std::function<void(size_t index, std::span<const float> logits, int64_t global_tokens)>;
 void run_sequences(TaskTextModel& model, std::span<const TaskSequence> sequences,

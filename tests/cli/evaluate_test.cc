@@ -1,4 +1,6 @@
 // evaluate: files of gold labels and predictions, small enough to count by hand.
+#include <cmath>
+
 #include "cli/command_fixture.h"
 #include "tasks/word_logits_model.h"
 
@@ -223,11 +225,22 @@ TEST_F(Evaluate, AModelAnswersTheQuestions) {
   EXPECT_DOUBLE_EQ(two["f1"].get<double>(), (100 + 200.0 / 3 + 100) / 3);
   EXPECT_EQ(two["NoAns_exact"], 100);
   EXPECT_EQ(two["best_exact"], two["exact"]);
+  // Best where 1 is answered and 3 is not: at the probability of no answer for 1.
+  const double e = std::exp(1.0);
+  EXPECT_NEAR(two["best_exact_thresh"].get<double>(),
+              e / (e + 3 + std::exp(6.0)) * e / (e + 3 + std::exp(5.0)), 1e-6);
   // Where every question has an answer, a model must find one.
   const Json one =
       squad(R"({"id": "3", "question": "one ?", "answers": [{"text": "hen"}]})")["metrics"];
   EXPECT_DOUBLE_EQ(one["exact_match"].get<double>(), 100.0 / 3);
   EXPECT_FALSE(one.contains("NoAns_exact"));
+
+  test::write_word_logits_model(path("two"), "bert", 32, {{"fox", {6, 0}}, {"runs", {0, 5}}});
+  const std::string length = "--task squad --data dev.json --model two --max-answer-length ";
+  EXPECT_EQ(evaluate(length + "2")["metrics"]["f1"], evaluate(length + "15")["metrics"]["f1"]);
+  // "fox" alone is right once, and "fox runs" never; of either one word is in "old fox".
+  EXPECT_DOUBLE_EQ(evaluate(length + "1")["metrics"]["exact_match"].get<double>(), 100.0 / 3);
+  EXPECT_EQ(evaluate(length + "2")["metrics"]["exact_match"], 0);
 
   put(path("rows.jsonl"),
       R"({"id": "a", "question": "one ?", "passage": "a hen in rain", "answers": ["hen"]})"
@@ -262,6 +275,11 @@ TEST_F(Evaluate, AModelNeedsTheHeadAndNoPredictions) {
   expect_refused(start + "classification --predictions rows.jsonl", "either a file");
   expect_refused(start + "squad --allow-missing", "belongs to --predictions");
   expect_refused(start + "entities --prediction-column 1", "belongs to --predictions");
+  expect_refused(start + "classification --id-field id", "--id-field: pairs records");
+  expect_refused("evaluate --task squad --data a.json --predictions b.json --label-field x",
+                 "--label-field: has no meaning for an official .json file");
+  expect_refused("evaluate --task entities --data a.conll --model model --text-field x",
+                 "--text-field: has no meaning for columns");
   expect_refused("evaluate --task mlm --data rows.jsonl --predictions rows.jsonl --seed 1",
                  "--model");
 }

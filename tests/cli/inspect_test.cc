@@ -76,8 +76,11 @@ TEST_F(Inspect, ReadsADirectoryWithoutWeights) {
   ASSERT_EQ(field.size(), 12u);
   EXPECT_EQ(field[0]["left"], 256);
   EXPECT_EQ(field[11]["right"], 12 * 256);
-  EXPECT_EQ(field[7]["tokens"], 4096);
-  EXPECT_EQ(field[6]["tokens"], 2 * 7 * 256 + 1);
+  EXPECT_EQ(field[0]["tokens"], 513);
+  EXPECT_EQ(field[1]["tokens"], 4096);  // through the global token
+  const Json local = inspect("--model long --length 4096")["receptive_field"];
+  EXPECT_EQ(local[6]["tokens"], 2 * 7 * 256 + 1);
+  EXPECT_EQ(local[7]["tokens"], 4096);
 }
 
 TEST_F(Inspect, WindowsAndDilationAreThoseOfTheOptions) {
@@ -156,23 +159,35 @@ TEST_F(Inspect, PeakIsWithinATenthOfWhatIsMeasured) {
           "type_vocab_size": 1, "pad_token_id": 1, "max_position_embeddings": 8194,
           "attention_window": 128})";
   const EncoderConfig config = read_encoder_config(io::Config::parse(json, "config.json"));
-  fs::create_directories(path("sized"));
-  test::write_checkpoint(path("sized"), json, config, test::random_tensors(config, 5));
-  const int64_t length = 4096;
-  std::vector<int64_t> ids;
-  for (int64_t t = 0; t < length; ++t) ids.push_back(2 + t * 7919 % 7998);
-  write_inputs({integers("input_ids", {1, length}, ids)});
-  for (const std::string how : {"--compute f32 --threads 1", "--compute f32 --threads 2",
-                                "--compute bf16 --threads 1", "--compute int8 --threads 2"}) {
-    const Outcome measured = run("forward --model sized --inputs in --outputs out --timing " + how);
+  const test::Tensors tensors = test::random_tensors(config, 5);
+  fs::create_directories(path("bare"));
+  test::write_checkpoint(path("bare"), json, config, tensors);
+  fs::create_directories(path("masked"));  // with logits of 8,000 words
+  const std::string head = R"({"architectures": ["LongformerForMaskedLM"], )";
+  test::write_checkpoint(path("masked"), head + json.substr(1), config, tensors);
+  const auto measure = [&](const std::string& model, int64_t batch, const std::string& how) {
+    const int64_t length = 4096 / batch;
+    std::vector<int64_t> ids;
+    for (int64_t t = 0; t < 4096; ++t) ids.push_back(2 + t * 7919 % 7998);
+    write_inputs({integers("input_ids", {batch, length}, ids)});
+    const Outcome measured = run("forward --inputs in --outputs out --timing --model " + model +
+                                 " --global none " + how);
     ASSERT_EQ(measured.code, 0) << measured.err;
     const Json timing = Json::parse(measured.err.substr(measured.err.find("{\"load_s")));
     const Json memory =
-        inspect("--model sized --length " + std::to_string(length) + " " + how)["memory"];
+        inspect("--model " + model + " --length " + std::to_string(length) + " --batch " +
+                std::to_string(batch) + " " + how.substr(0, how.find(" --allow")))["memory"];
     const double empty = memory["process"].get<double>() - memory["peak"].get<double>();
     const double taken = timing["peak_rss_bytes"].get<double>() - empty;
-    EXPECT_NEAR(memory["peak"].get<double>() / taken, 1.0, 0.1) << how << memory << timing;
+    EXPECT_NEAR(memory["peak"].get<double>() / taken, 1.0, 0.1) << model << how << memory << timing;
+  };
+  for (const std::string how : {"--compute f32 --threads 1", "--compute f32 --threads 2",
+                                "--compute bf16 --threads 1", "--compute int8 --threads 2"}) {
+    measure("bare", 1, how);
+    measure("masked", 1, how + " --allow-new-head");
   }
+  measure("bare", 4, "--compute f32 --threads 2");
+  measure("masked", 4, "--compute bf16 --threads 2 --allow-new-head");
 }
 
 }  // namespace

@@ -47,6 +47,9 @@ TEST_F(TextTasks, ThereIsOneSource) {
     expect_refused(start + "--text a --batch-tokens 0", "--batch-tokens");
     expect_refused(start + "--input gone.jsonl", "gone.jsonl: No such file");
     expect_refused(start + "--text a --global nonsense", "--global");
+    expect_refused(start + "--text a --include '*.x'", "--include: is for FILES");
+    expect_refused(start + "text.txt --output ./text.txt", "is read as well");
+    expect_refused(start + "--input text.txt --output text.txt", "is read as well");
   }
   expect_refused("choose --model model --text a", "--choice");
 }

@@ -232,6 +232,9 @@ TEST(ReceptiveFields, AddUpOverLayers) {
   EXPECT_EQ(fields[1].tokens, 65);
   EXPECT_EQ(fields[2].tokens, 81);
   EXPECT_EQ(receptive_fields(model.config, 70)[2].tokens, 70);
+  // What a global token has gathered in one layer reaches every token in the next.
+  EXPECT_EQ(receptive_fields(model.config, 100, 1)[0].tokens, fields[0].tokens);
+  EXPECT_EQ(receptive_fields(model.config, 100, 1)[1].tokens, 100);
 }
 
 TEST(ReceptiveFields, ALayerWithoutAWindowSeesEverything) {

@@ -125,7 +125,9 @@ def one_case(options, report: common.Report, seed: int) -> None:
 def main() -> int:
     options = common.parser(__doc__, cases=len(CLASSES)).parse_args()
     report = common.Report("heads", options)
-    for seed in range(options.seed, options.seed + options.cases):
+    # Every class once at least, unless a single case is repeated.
+    cases = options.cases if options.cases < 20 else max(options.cases, len(CLASSES))
+    for seed in range(options.seed, options.seed + cases):
         one_case(options, report, seed)
     return report.finish()
 

@@ -49,7 +49,8 @@ TEST(GlobalRule, PatternsMarkTheTokensThatOverlapAMatch) {
   tokens.sequence = {-1, 0, 0, 0, 0, -1, 1, -1};
   tokens.offsets = {{0, 0}, {0, 4}, {4, 7}, {8, 9}, {9, 10}, {0, 0}, {0, 7}, {0, 0}};
   const auto mask = [&](const std::string& rule, const char* first, const char* second) {
-    return marks(GlobalRule::parse(rule, info).apply(info, tokens, first, second));
+    const GlobalRule parsed = GlobalRule::parse(rule, info);
+    return marks(parsed.apply(info, tokens, parsed.find(first), parsed.find(second)));
   };
   EXPECT_EQ(mask("regex:Section", "Section 1.", "Section"), "01100010");
   EXPECT_EQ(mask("regex:[0-9]+", "Section 1.", "Section"), "00010000");
@@ -58,8 +59,15 @@ TEST(GlobalRule, PatternsMarkTheTokensThatOverlapAMatch) {
   EXPECT_EQ(mask("first+regex:1|x+y", "Section 1.", ""), "10010000");  // + belongs to the pattern
   expect_error(ErrorCode::kInvalidArgument, {"regex", "text"},
                [&] { (void)GlobalRule::parse("regex:a", info).apply(info, tokens.ids); });
-  EXPECT_TRUE(GlobalRule::parse("first+regex:a", info).needs_text());
-  EXPECT_FALSE(GlobalRule::parse("first+token:3", info).needs_text());
+  EXPECT_EQ(mask("regex:a", "", ""), "00000000");
+  // A window that begins in the middle of the text.
+  tokens.ids = {0, 7, 8, 2};
+  tokens.sequence = {-1, 0, 0, -1};
+  tokens.offsets = {{0, 0}, {8, 9}, {9, 10}, {0, 0}};
+  EXPECT_EQ(mask("regex:[a-z0-9]", "Section 1.", ""), "0100");
+  expect_error(ErrorCode::kInvalidArgument, {"global: regex", "too many steps", "41 bytes"}, [&] {
+    (void)GlobalRule::parse("regex:(a+)+$", info).find(std::string(40, 'a') + "!");
+  });
 }
 
 TEST(GlobalRule, RefusesWhatIsNoRule) {
