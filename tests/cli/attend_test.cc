@@ -123,6 +123,27 @@ TEST_F(AttendCommand, HostileTextStaysText) {
   EXPECT_EQ(times(html, "</script"), 5U);  // meta, three views, the program
 }
 
+TEST_F(AttendCommand, APageOf4096TokensStaysBelow5Megabytes) {
+  std::string many;
+  for (int i = 0; i < 1022; ++i) many += "the old fox runs" + std::string(i % 9 == 0 ? "\n" : " ");
+  put(text(), many);
+  const Outcome result =
+      run("attend --model model text.txt --max-tokens 4096 --positions repeat --top-k 64 --output "
+          "page.html");
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_NE(result.err.find("to stay below 5 MB"), std::string::npos) << result.err;
+  const std::string html = io::read_file(path("page.html"), 1 << 24);
+  EXPECT_LT(html.size(), 5'000'000u);
+  EXPECT_GT(html.size(), 2'500'000u);  // the room is used
+  EXPECT_NE(html.find("Where the 4090 tokens look"), std::string::npos);
+  EXPECT_EQ(html.find("the 64 strongest links"), std::string::npos);
+}
+
+TEST_F(AttendCommand, AWrongOutputIsSaidBeforeTheWork) {
+  expect_refused("attend --model model text.txt --output none/page.html", "none");
+  expect_refused("attend --model model text.txt --output ./text.txt", "is read as well");
+}
+
 TEST_F(AttendCommand, LongDocumentsAreReadInAChosenWindow) {
   std::string text_of_many;
   for (int i = 0; i < 100; ++i) text_of_many += "the old fox\n";

@@ -1,5 +1,7 @@
 // What classify, fill-mask and choose share as commands: sources, JSON lines, continued outputs,
 // exit codes; and what each prints.
+#include <cmath>
+
 #include "cli/command_fixture.h"
 
 namespace longformer {
@@ -223,6 +225,18 @@ TEST_F(TextTasks, AnOutputIsContinuedByteByByte) {
   put(path("out.jsonl"), "a diary\n");
   expect_refused("classify" + std::string(kModel) + command, "out.jsonl: line 1 is no record");
   EXPECT_EQ(content("out.jsonl"), "a diary\n");
+  // In the middle too, and where it ends without a line feed.
+  for (const std::string foreign : {"{\"line\":2,\"foo\":\"other\"}\n", "{\"line\":2,}\n"}) {
+    const size_t second = whole.find('\n') + 1;
+    const std::string mixed =
+        whole.substr(0, second) + foreign + whole.substr(whole.find('\n', second) + 1);
+    put(path("out.jsonl"), mixed);
+    expect_refused("classify" + std::string(kModel) + command, "out.jsonl: line 2 is no record");
+    EXPECT_EQ(content("out.jsonl"), mixed);
+  }
+  put(path("out.jsonl"), "{\"line\":1,\"somebody else");
+  expect_refused("classify" + std::string(kModel) + command, "out.jsonl: line 1 is no record");
+  EXPECT_EQ(content("out.jsonl"), "{\"line\":1,\"somebody else");
   // The output of another command, and of another input.
   put(path("out.jsonl"), whole);
   const Outcome other = run("fill-mask" + std::string(kModel) + command);
@@ -233,6 +247,40 @@ TEST_F(TextTasks, AnOutputIsContinuedByteByByte) {
   EXPECT_EQ(shorter.code, 2);
   EXPECT_NE(shorter.err.find("output of another input"), std::string::npos) << shorter.err;
   EXPECT_EQ(content("out.jsonl"), whole);
+}
+
+TEST_F(TextTasks, ANumberThatIsNoneIsAnErrorNotALabel) {
+  const std::string json = test::tiny_config("longformer", 65);
+  const EncoderConfig config = read_encoder_config(io::Config::parse(json, "config.json"));
+  test::Tensors tensors = test::random_tensors(config, 3);
+  for (auto& [name, values] : tensors) {
+    if (name.ends_with("output.LayerNorm.bias")) values[0] = std::nanf("");
+  }
+  fs::create_directories(path("nan"));
+  test::write_checkpoint(path("nan"), json, config, tensors);
+  test::put_vocabulary(path("nan"));
+  for (const std::string command :
+       {"classify --text fox", "tag --text fox", "fill-mask --text 'a [MASK]'",
+        "choose --text a --choice b --choice fox", "answer 'fox ?' --text 'the fox'"}) {
+    const Outcome result = run(command + " --allow-new-head --json --model nan");
+    EXPECT_EQ(result.code, 2) << command << result.err;
+    EXPECT_EQ(result.out, "") << command;
+    EXPECT_NE(result.err.find("no finite number"), std::string::npos) << command << result.err;
+  }
+  for (const std::string option : {"classify --threshold", "tag --threshold"}) {
+    expect_refused(option + " nan --model model --text fox", "must be a finite number");
+  }
+}
+
+TEST_F(TextTasks, AnEmptyTextHasNoMatches) {
+  put(path("in.jsonl"), "{\"text\": \"the fox\"}\n{\"text\": \"\"}\n{\"text\": \"a fox\"}\n");
+  const Outcome result = classify("--input in.jsonl --global regex:fox");
+  ASSERT_EQ(result.code, 0) << result.err;
+  const std::vector<Json> records = json_lines(result.out);
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_EQ(records[0]["global_tokens"], 1);
+  EXPECT_EQ(records[1]["global_tokens"], 0);
+  EXPECT_EQ(records[2]["global_tokens"], 1);
 }
 
 TEST_F(TextTasks, AKilledRunIsContinued) {
