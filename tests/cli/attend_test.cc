@@ -208,5 +208,27 @@ TEST_F(AttendCommand, ForwardWritesTheReferencesLayout) {
   }
 }
 
+// Slot j of a dilated window of w is the key (j - w / 2) * dilation away: a slot is empty exactly
+// where that is outside of the text.
+TEST_F(AttendCommand, SlotsOfADilatedWindowAreItsKeys) {
+  std::vector<int64_t> ids;
+  for (int64_t t = 0; t < 20; ++t) ids.push_back(5 + t % 20);
+  write_inputs({integers("input_ids", {1, 20}, ids)});
+  const Outcome result =
+      run("forward --model model --class LongformerModel --inputs in --outputs out --attentions "
+          "--attention-window 4 --attention-dilation 3");
+  ASSERT_EQ(result.code, 0) << result.err;
+  for (const io::NamedTensor& tensor : io::read_safetensors(path("out")).tensors) {
+    if (tensor.name != "attentions.0" && tensor.name != "attentions.1") continue;
+    ASSERT_EQ(tensor.tensor.shape, (Shape{1, 4, 20, 5}));
+    const std::vector<float> weights = to_f32(tensor.tensor);
+    for (size_t at = 0; at < weights.size(); ++at) {
+      const auto query = static_cast<int64_t>(at / 5 % 20);
+      const int64_t key = query + (static_cast<int64_t>(at % 5) - 2) * 3;
+      EXPECT_EQ(weights[at] > 0, key >= 0 && key < 20) << query << " " << key;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace longformer
