@@ -59,6 +59,9 @@ inline constexpr int64_t kNamedRecords = 10;  // of those that are left out
 void report_bad(const std::string& file, const std::vector<io::BadRecord>& bad,
                 Evaluation& evaluation);
 
+// Appends to `labels` a name that it does not have yet, without searching it for the name.
+void add_label(const std::string& name, Json scores, Json& labels);
+
 // classification, multi-label, regression, mlm: rows of JSON lines, CSV or TSV.
 Evaluation evaluate_rows(const EvaluateOptions& options);
 // Predictions of a model; mlm hides tokens of the texts.

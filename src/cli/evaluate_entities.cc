@@ -87,10 +87,12 @@ void score_entities(const std::vector<std::vector<std::string>>& gold,
                         {"weighted_f1", averages.weighted.f1}};
   for (size_t i = 0; i < report.types.size(); ++i) {
     const tasks::Scores& scores = report.scores[i];
-    evaluation.labels[report.types[i]] = {{"precision", scores.precision},
-                                          {"recall", scores.recall},
-                                          {"f1", scores.f1},
-                                          {"number", scores.support}};
+    add_label(report.types[i],
+              {{"precision", scores.precision},
+               {"recall", scores.recall},
+               {"f1", scores.f1},
+               {"number", scores.support}},
+              evaluation.labels);
   }
 }
 

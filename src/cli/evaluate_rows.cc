@@ -207,10 +207,12 @@ class LabelNames {
     Json result = Json::object();
     for (const auto& [name, index] : names_) {
       const tasks::Scores& one = scores[static_cast<size_t>(index)];
-      result[name] = {{"precision", one.precision},
-                      {"recall", one.recall},
-                      {"f1-score", one.f1},
-                      {"support", one.support}};
+      add_label(name,
+                {{"precision", one.precision},
+                 {"recall", one.recall},
+                 {"f1-score", one.f1},
+                 {"support", one.support}},
+                result);
     }
     return result;
   }

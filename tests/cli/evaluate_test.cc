@@ -35,6 +35,32 @@ TEST_F(Evaluate, ClassificationInOrderAndById) {
             1);
 }
 
+// As many classes as a file may well have; a search for each name among the others takes minutes.
+TEST_F(Evaluate, ManyClasses) {
+  const int64_t count = 300'000;
+  std::string classes, labels, tags;
+  for (int64_t i = 0; i < count; ++i) {
+    const std::string number = std::to_string(i), comma = i == 0 ? "" : ", ";
+    classes += "{\"label\": " + number + "}\n";
+    labels += comma + number;
+    tags += comma + "\"B-" + number + "\"";
+  }
+  put(path("classes.jsonl"), classes);
+  put(path("labels.jsonl"), "{\"label\": [" + labels + "]}\n");
+  put(path("tags.jsonl"), "{\"tags\": [" + tags + "]}\n");
+  for (const auto& [task, file] :
+       {std::pair{"classification", "classes"}, {"multi-label", "labels"}, {"entities", "tags"}}) {
+    const std::string name = std::string(file) + ".jsonl";
+    const Outcome result = run("evaluate --json --task " + std::string(task) + " --data " + name +
+                               " --predictions " + name);
+    ASSERT_EQ(result.code, 0) << result.err;
+    // Not Json: its objects are searched for each key.
+    const auto record = nlohmann::json::parse(result.out);
+    EXPECT_EQ(record["labels"].size(), static_cast<size_t>(count)) << task;
+    EXPECT_EQ(record["labels"]["77777"]["recall"], 1) << task;
+  }
+}
+
 TEST_F(Evaluate, BadRecordsAreNamedAndTheRestGoesOn) {
   put(path("gold.csv"), "label\na\n\"b\"x\n\"c\nc\",1\nd\n");
   put(path("pred.jsonl"),
