@@ -22,12 +22,13 @@ using io::Row;
 std::string quoted(const std::string& name) { return io::short_value(Json(name)); }
 
 std::string label_fault(Cell& cell) {
+  if (cell.kind == Cell::Kind::kLarge) return std::string("is ") + io::kLargeNumberFault;
   const bool label = cell.kind == Cell::Kind::kText || cell.kind == Cell::Kind::kNumber;
   return label ? "" : "must be a string or a number";
 }
 
 std::string number_fault(Cell& cell) {
-  if (cell.kind == Cell::Kind::kNumber) return "";
+  if (cell.kind == Cell::Kind::kNumber || cell.kind == Cell::Kind::kLarge) return "";
   const char* const last = cell.text.data() + cell.text.size();
   const auto [end, error] = std::from_chars(cell.text.data(), last, cell.number);
   const bool number = cell.kind == Cell::Kind::kText && error == std::errc() && end == last;
@@ -59,6 +60,7 @@ std::string labels_fault(const std::string& separator, Cell& cell) {
   }
   if (cell.kind != Cell::Kind::kList) return "must be a list of labels";
   for (Cell& item : cell.list) {
+    if (item.kind == Cell::Kind::kLarge) return std::string("holds ") + io::kLargeNumberFault;
     if (!label_fault(item).empty()) return "must be a list of strings or numbers";
   }
   return "";

@@ -74,6 +74,50 @@ TEST_F(Evaluate, BadRecordsAreNamedAndTheRestGoesOn) {
   }
 }
 
+TEST_F(Evaluate, WholeNumbersBeyond64BitsMustBeStrings) {
+  const std::string large = "12345678901234567890123", next = "12345678901234567890124";
+  put(path("gold.jsonl"), "{\"x\": [\"a\\\"1\", {\"y\": " + large + "}], \"label\": 1}\n" +
+                              "{\"label\": " + large + "}\n{\"label\": \"" + next + "\"}\n" +
+                              "{\"x\": 7, \"label\": -9223372036854775809}\n" +
+                              "{\"label\": -9223372036854775808}\n" +
+                              "{\"label\": 18446744073709551615}\n{\"label\": 1e30}\n");
+  const std::string data = " --data gold.jsonl --predictions gold.jsonl";
+  const Json result = evaluate("--task classification" + data, 3);
+  EXPECT_EQ(result["items"], 5);
+  EXPECT_EQ(result["labels"].size(), 5u);
+  for (const char* line : {"line 2", "line 4"}) {
+    EXPECT_NE(err_.find("gold.jsonl " + std::string(line) +
+                        ": the field \"label\" is a whole number "
+                        "beyond 64 bits: write it as a string"),
+              std::string::npos)
+        << err_;
+  }
+  put(path("sets.jsonl"), "{\"label\": [1, " + large + "]}\n{\"label\": [1]}\n");
+  evaluate("--task multi-label --data sets.jsonl --predictions sets.jsonl", 3);
+  EXPECT_NE(err_.find("holds a whole number beyond 64 bits"), std::string::npos) << err_;
+  put(path("ids.jsonl"), "{\"id\": " + large + ", \"label\": 1}\n{\"id\": 2, \"label\": 1}\n");
+  EXPECT_EQ(evaluate("--task classification --data ids.jsonl --predictions ids.jsonl", 3)["items"],
+            1);
+  put(path("run.jsonl"), "{\"query\": " + large + ", \"document\": 1, \"score\": 1}\n" +
+                             "{\"query\": 1, \"document\": 1, \"score\": " + large + "}\n");
+  put(path("qrels.jsonl"), "{\"query\": 1, \"document\": 1, \"relevance\": 1}\n");
+  EXPECT_EQ(
+      evaluate("--task ranking --data qrels.jsonl --predictions run.jsonl", 3)["metrics"]["map"],
+      1);
+  EXPECT_NE(err_.find("run.jsonl line 1: its query or document is a whole number beyond"),
+            std::string::npos)
+      << err_;
+  put(path("squad.jsonl"), "{\"id\": " + large + ", \"answers\": [\"a\"], \"answer\": \"a\"}\n" +
+                               "{\"id\": 1, \"answers\": [\"a\"], \"answer\": \"a\"}\n");
+  EXPECT_EQ(evaluate("--task squad --data squad.jsonl --predictions squad.jsonl", 3)["items"], 1);
+  EXPECT_NE(err_.find("squad.jsonl line 1: its id is a whole number beyond"), std::string::npos)
+      << err_;
+  // As a number it is as good as its double.
+  put(path("one.jsonl"), "{\"label\": " + large + "}\n{\"label\": 0}\n");
+  EXPECT_EQ(
+      evaluate("--task regression --data one.jsonl --predictions one.jsonl")["metrics"]["mse"], 0);
+}
+
 TEST_F(Evaluate, HostileFiles) {
   put(path("gold.jsonl"), "{\"label\": 1}\n");
   const std::string deep(100000, '[');
