@@ -113,6 +113,11 @@ struct Sentences {
 Sentences read_sentences(const std::string& path, const std::string& field, int64_t column,
                          const EvaluateOptions& options, Evaluation& evaluation);
 
+// Throws kInvalidArgument naming the file where no sentence has a tag, and the sentence where a tag
+// does not go with the scheme.
+void check_sentences(const std::string& path, const Sentences& sentences,
+                     const std::string& scheme);
+
 // Tags of each sentence, in the same order on both sides.
 void score_entities(const std::vector<std::vector<std::string>>& gold,
                     const std::vector<std::vector<std::string>>& predicted,

@@ -118,6 +118,37 @@ TEST_F(Evaluate, WholeNumbersBeyond64BitsMustBeStrings) {
       evaluate("--task regression --data one.jsonl --predictions one.jsonl")["metrics"]["mse"], 0);
 }
 
+TEST_F(Evaluate, MessagesNameFileAndPlace) {
+  put(path("log.jsonl"),
+      "{\"log_probability\": 1}\n{\"log_probability\": [-2, 0.5]}\n"
+      "{\"log_probability\": -1}\n");
+  const Json masked = evaluate("--task mlm --predictions log.jsonl", 3);
+  EXPECT_EQ(masked["metrics"]["tokens"], 1);
+  EXPECT_EQ(masked["metrics"]["loss"], 1);
+  EXPECT_NE(err_.find("log.jsonl line 1: the field \"log_probability\" is above 0"),
+            std::string::npos)
+      << err_;
+  EXPECT_NE(err_.find("log.jsonl line 2"), std::string::npos) << err_;
+  put(path("none.jsonl"), "{\"log_probability\": []}\n");
+  expect_refused("evaluate --task mlm --predictions none.jsonl", "none.jsonl: has no masked token");
+  put(path("good.jsonl"), "{\"tags\": [\"B-A\"]}\n{\"tags\": [\"O\", \"O\"]}\n");
+  put(path("bad.jsonl"), "{\"tags\": [\"B-A\"]}\n{\"tags\": [\"O\", \"X-A\"]}\n");
+  const std::string entities = "evaluate --task entities ";
+  expect_refused(entities + "--data good.jsonl --predictions bad.jsonl",
+                 "bad.jsonl sentence 2: token 2 has a tag");
+  expect_refused(entities + "--data bad.jsonl --predictions good.jsonl",
+                 "bad.jsonl sentence 2: token 2 has a tag");
+  put(path("empty.jsonl"), "");
+  expect_refused(entities + "--data empty.jsonl --predictions empty.jsonl",
+                 "empty.jsonl: there is nothing to evaluate");
+  expect_refused("evaluate --task regression --data empty.jsonl --predictions empty.jsonl",
+                 "empty.jsonl: there is nothing to evaluate");
+  put(path("far.csv"), "label\n1e200\n");
+  put(path("near.csv"), "label\n0\n");
+  expect_refused("evaluate --task regression --data near.csv --predictions far.csv",
+                 "far.csv: predictions differ so much");
+}
+
 TEST_F(Evaluate, HostileFiles) {
   put(path("gold.jsonl"), "{\"label\": 1}\n");
   const std::string deep(100000, '[');
