@@ -128,6 +128,12 @@ struct CellCounter::Impl {
   Window window;  // within the sequence
   int64_t dilation;
   bool everything = false;  // all local pairs count
+  // Of a grid: columns of the map that share boxes, with the local keys in them above each row.
+  struct Column {
+    Interval range;
+    std::vector<int64_t> keys_before;
+  };
+  std::vector<Column> box_columns;
 
   Impl(const AttentionPattern& all, int64_t sequence, int64_t of_head)
       : pattern(all),
@@ -139,6 +145,7 @@ struct CellCounter::Impl {
     window = {most, most};
     if (all.window) window = {std::min(all.window->left, most), std::min(all.window->right, most)};
     everything = dilation == 1 && window.left >= length - 1 && window.right >= length - 1;
+    if (pattern.grid) box_columns = columns_of_boxes();
   }
 
   using Cells = std::vector<PairCounts>;
@@ -225,18 +232,68 @@ struct CellCounter::Impl {
     }
   }
 
+  // Queries of a region see the same keys: once for all of them, by rows of the map or by columns
+  // of cells, whichever are fewer.
   void add_boxes(const Interval& rows, Edges edges, Cells& cells) const {
     const int64_t width = pattern.grid->width;
-    each_run(rows, [&](const Interval& queries, const Region& region) {
-      const int64_t local = positions.local_queries.within(queries);
-      if (local == 0) return;
-      for (int64_t y = region.rows.begin; y < region.rows.end; ++y) {
-        const Interval keys = {y * width + region.columns.begin, y * width + region.columns.end};
-        spread(keys, edges, cells, [&](PairCounts& cell, const Interval& part) {
-          cell.local += local * positions.local_keys.within(part);
-        });
+    for (int64_t i = rows.begin; i < rows.end;) {
+      const Interval band = region_of(*pattern.grid, i).rows;
+      const Interval queries = {i, std::min(rows.end, band.end * width)};
+      const Interval shown = {band.begin * width, band.end * width};
+      const auto inside = std::upper_bound(edges.begin(), edges.end(), shown.end) -
+                          std::lower_bound(edges.begin(), edges.end(), shown.begin);
+      for (const Column& column : box_columns) {
+        const int64_t local = local_queries(queries, column.range);
+        if (local == 0) continue;
+        if (inside < size_of(band)) {
+          spread(shown, edges, cells, [&](PairCounts& cell, const Interval& part) {
+            cell.local += local * (keys_below(column, part.end) - keys_below(column, part.begin));
+          });
+          continue;
+        }
+        for (int64_t y = band.begin; y < band.end; ++y) {
+          spread(on_row(y, column.range), edges, cells,
+                 [&](PairCounts& cell, const Interval& part) {
+                   cell.local += local * positions.local_keys.within(part);
+                 });
+        }
       }
-    });
+      i = queries.end;
+    }
+  }
+
+  int64_t local_queries(const Interval& queries, const Interval& range) const {
+    const int64_t width = pattern.grid->width;
+    int64_t sum = 0;
+    for (int64_t y = queries.begin / width; y * width < queries.end; ++y) {
+      sum += positions.local_queries.within(overlap(queries, on_row(y, range)));
+    }
+    return sum;
+  }
+
+  int64_t keys_below(const Column& column, int64_t position) const {
+    const int64_t y = position / pattern.grid->width;
+    const Interval last = overlap(on_row(y, column.range), {0, position});
+    return column.keys_before[static_cast<size_t>(y)] + positions.local_keys.within(last);
+  }
+
+  Interval on_row(int64_t y, const Interval& range) const {
+    const int64_t width = pattern.grid->width;
+    return {y * width + range.begin, y * width + range.end};
+  }
+
+  std::vector<Column> columns_of_boxes() const {
+    const Grid& grid = *pattern.grid;
+    std::vector<Column> result;
+    for (int64_t x = 0; x < grid.width; x = result.back().range.end) {
+      Column column{region_of(grid, x).columns, {0}};
+      for (int64_t y = 0; y < grid.height; ++y) {
+        column.keys_before.push_back(column.keys_before.back() +
+                                     positions.local_keys.within(on_row(y, column.range)));
+      }
+      result.push_back(std::move(column));
+    }
+    return result;
   }
 };
 

@@ -3,7 +3,9 @@
 //
 // Cost of a strip, for q query and k key pieces (runs of positions that are alike: valid or not,
 // global or not): at most q·k steps for a token window, in which only the keys near a query piece
-// are visited; for blocks and boxes their number in the strip, times what one sees.
+// are visited; for blocks their number in the strip, times what one sees; for boxes the rows of
+// those in the strip, or the columns of cells that they touch. A counter of a grid holds a number
+// for each row of each column of boxes.
 #pragma once
 
 #include <cstdint>

@@ -19,6 +19,7 @@ inline constexpr int64_t kMaxMerges = 4'000'000;  // of a BPE model
 inline constexpr size_t kMaxTokenBytes = 4096;
 inline constexpr int64_t kMaxWindowTokens = 1 << 26;  // in all windows of one truncated text
 inline constexpr size_t kMaxPromptBytes = 16'384;
+inline constexpr uint64_t kMaxFillBytes = 64u << 20;  // of the sequences that fill masks of a text
 inline constexpr int64_t kMaxLayers = 1024;
 inline constexpr uint64_t kMaxJsonValues = 4'000'000;             // values in one JSON document
 inline constexpr uint64_t kMaxTokenizerValues = 4'000'000;        // outside its vocabulary

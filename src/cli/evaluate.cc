@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 #include "cli/command.h"
 #include "longformer/error.h"
@@ -214,6 +215,10 @@ void report_bad(const std::string& file, const std::vector<io::BadRecord>& bad,
            printable(file, Lines::kJoin) + " were skipped");
   }
   evaluation.skipped += std::ssize(bad);
+}
+
+void add_label(const std::string& name, Json scores, Json& labels) {
+  labels.get_ref<Json::object_t&>().emplace_back(name, std::move(scores));
 }
 
 void add_evaluate(CLI::App& root, Commands& commands) {

@@ -59,6 +59,9 @@ inline constexpr int64_t kNamedRecords = 10;  // of those that are left out
 void report_bad(const std::string& file, const std::vector<io::BadRecord>& bad,
                 Evaluation& evaluation);
 
+// Appends to `labels` a name that it does not have yet, without searching it for the name.
+void add_label(const std::string& name, Json scores, Json& labels);
+
 // classification, multi-label, regression, mlm: rows of JSON lines, CSV or TSV.
 Evaluation evaluate_rows(const EvaluateOptions& options);
 // Predictions of a model; mlm hides tokens of the texts.
@@ -109,6 +112,11 @@ struct Sentences {
 };
 Sentences read_sentences(const std::string& path, const std::string& field, int64_t column,
                          const EvaluateOptions& options, Evaluation& evaluation);
+
+// Throws kInvalidArgument naming the file where no sentence has a tag, and the sentence where a tag
+// does not go with the scheme.
+void check_sentences(const std::string& path, const Sentences& sentences,
+                     const std::string& scheme);
 
 // Tags of each sentence, in the same order on both sides.
 void score_entities(const std::vector<std::vector<std::string>>& gold,

@@ -34,7 +34,9 @@ std::vector<PredictedAnswer> read_rows_of_answers(const EvaluateOptions& options
     const io::Cell* const text = row.find(field);
     const io::Cell* const none = row.find(kNoAnswerField);
     std::string fault;
-    if (id == nullptr || id->text.empty()) {
+    if (id != nullptr && id->kind == io::Cell::Kind::kLarge) {
+      fault = std::string("its id is ") + io::kLargeNumberFault;
+    } else if (id == nullptr || id->text.empty()) {
       fault = "has no id in the field " + io::short_value(Json(id_field));
     } else if (text == nullptr || text->kind != io::Cell::Kind::kText) {
       fault = "has no string in the field " + io::short_value(Json(field));
@@ -155,7 +157,9 @@ io::QuestionFile read_questions(const EvaluateOptions& options, AnswerData data,
     const io::Cell* const answers = row.find(options.label_field);
     std::string fault;
     io::GoldQuestion question;
-    if (id == nullptr || id->text.empty()) {
+    if (id != nullptr && id->kind == io::Cell::Kind::kLarge) {
+      fault = std::string("its id is ") + io::kLargeNumberFault;
+    } else if (id == nullptr || id->text.empty()) {
       fault = "has no id in the field " + io::short_value(Json(id_field));
     } else if (!ids.emplace(id->text, row.line).second) {
       fault = "its id stood in a line before";

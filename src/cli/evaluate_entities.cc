@@ -1,4 +1,5 @@
 // evaluate: tags of sentences, in columns (CoNLL) or as lists in JSON lines.
+#include <algorithm>
 #include <map>
 
 #include "cli/evaluate.h"
@@ -68,6 +69,23 @@ Sentences read_sentences(const std::string& path, const std::string& field, int6
              : read_columns(path, column, evaluation);
 }
 
+void check_sentences(const std::string& path, const Sentences& sentences,
+                     const std::string& scheme) {
+  const tasks::TagScheme rules = tasks::tag_scheme(scheme);
+  for (const auto& [record, sentence] : sentences.read) {
+    try {
+      tasks::find_entities(sentence.tags, rules);
+    } catch (const Error& error) {
+      throw Error(error.code(), error.what(), path + " sentence " + std::to_string(record + 1));
+    }
+  }
+  const bool any = std::any_of(sentences.read.begin(), sentences.read.end(),
+                               [](const auto& entry) { return !entry.second.tags.empty(); });
+  if (any) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              "there is nothing to evaluate: it has no sentence with tags that can be used", path);
+}
+
 void score_entities(const std::vector<std::vector<std::string>>& gold,
                     const std::vector<std::vector<std::string>>& predicted,
                     const std::string& scheme, Evaluation& evaluation) {
@@ -87,10 +105,12 @@ void score_entities(const std::vector<std::vector<std::string>>& gold,
                         {"weighted_f1", averages.weighted.f1}};
   for (size_t i = 0; i < report.types.size(); ++i) {
     const tasks::Scores& scores = report.scores[i];
-    evaluation.labels[report.types[i]] = {{"precision", scores.precision},
-                                          {"recall", scores.recall},
-                                          {"f1", scores.f1},
-                                          {"number", scores.support}};
+    add_label(report.types[i],
+              {{"precision", scores.precision},
+               {"recall", scores.recall},
+               {"f1", scores.f1},
+               {"number", scores.support}},
+              evaluation.labels);
   }
 }
 
@@ -106,6 +126,8 @@ Evaluation evaluate_entities(const EvaluateOptions& options) {
                     " has " + std::to_string(gold.records) + "; each needs one",
                 options.predictions);
   }
+  check_sentences(options.data, gold, options.scheme);
+  check_sentences(options.predictions, predicted, options.scheme);
   std::vector<tasks::Tags> gold_tags, predicted_tags;
   for (auto& [record, sentence] : gold.read) {
     const auto found = predicted.read.find(record);
@@ -119,6 +141,11 @@ Evaluation evaluate_entities(const EvaluateOptions& options) {
     }
     gold_tags.push_back(std::move(sentence.tags));
     predicted_tags.push_back(std::move(tags));
+  }
+  if (gold_tags.empty()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "there is nothing to evaluate: no sentence has a partner in " + options.predictions,
+                options.data);
   }
   score_entities(gold_tags, predicted_tags, options.scheme, evaluation);
   return evaluation;

@@ -145,6 +145,10 @@ Evaluation evaluate_classifier(const EvaluateOptions& options) {
   for (size_t i = 0; i < predictions.size(); ++i) {
     cells.emplace_back(side.rows.rows[i].find(options.label_field), &predictions[i]);
   }
+  if (cells.empty()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "there is nothing to evaluate: it has no record that can be used", options.data);
+  }
   score_rows(options.task, cells, evaluation);
   return evaluation;
 }
@@ -167,6 +171,9 @@ Evaluation evaluate_masked(const EvaluateOptions& options) {
     for (size_t i = begin; i < end; ++i) texts.push_back(rows[i].find(options.text_field)->text);
     tasks::masked_log_probabilities(model, texts, settings, {}, number, values);
   });
+  if (values.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, "has no masked token to evaluate", options.data);
+  }
   evaluation.items = std::ssize(rows);
   const tasks::LanguageScores scores = tasks::language_scores(values);
   evaluation.metrics = {{"loss", scores.loss},
@@ -224,6 +231,7 @@ Evaluation evaluate_tagger(const EvaluateOptions& options) {
   Evaluation evaluation;
   Sentences gold =
       read_sentences(options.data, options.label_field, options.label_column, options, evaluation);
+  check_sentences(options.data, gold, options.scheme);
   std::vector<std::vector<std::string>> words, tags, predicted;
   for (auto& [record, sentence] : gold.read) {
     words.push_back(std::move(sentence.words));

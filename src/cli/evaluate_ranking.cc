@@ -15,7 +15,7 @@ namespace {
 constexpr double kMaxGrade = 1 << 20;
 
 bool number_of(const io::Cell& cell, double& value) {
-  if (cell.kind == io::Cell::Kind::kNumber) {
+  if (cell.kind == io::Cell::Kind::kNumber || cell.kind == io::Cell::Kind::kLarge) {
     value = cell.number;
     return std::isfinite(value);
   }
@@ -46,6 +46,8 @@ io::TrecFile from_rows(const std::string& path, io::TrecKind kind) {
     std::string fault;
     if (query == nullptr || query->text.empty() || document == nullptr || document->text.empty()) {
       fault = "has no query and document";
+    } else if (query->kind == io::Cell::Kind::kLarge || document->kind == io::Cell::Kind::kLarge) {
+      fault = std::string("its query or document is ") + io::kLargeNumberFault;
     } else if (value == nullptr || !number_of(*value, entry.value)) {
       fault = judgements ? "has no number in the field \"relevance\""
                          : "has no number in the field \"score\"";

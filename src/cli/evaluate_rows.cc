@@ -22,12 +22,13 @@ using io::Row;
 std::string quoted(const std::string& name) { return io::short_value(Json(name)); }
 
 std::string label_fault(Cell& cell) {
+  if (cell.kind == Cell::Kind::kLarge) return std::string("is ") + io::kLargeNumberFault;
   const bool label = cell.kind == Cell::Kind::kText || cell.kind == Cell::Kind::kNumber;
   return label ? "" : "must be a string or a number";
 }
 
 std::string number_fault(Cell& cell) {
-  if (cell.kind == Cell::Kind::kNumber) return "";
+  if (cell.kind == Cell::Kind::kNumber || cell.kind == Cell::Kind::kLarge) return "";
   const char* const last = cell.text.data() + cell.text.size();
   const auto [end, error] = std::from_chars(cell.text.data(), last, cell.number);
   const bool number = cell.kind == Cell::Kind::kText && error == std::errc() && end == last;
@@ -40,6 +41,19 @@ std::string numbers_fault(Cell& cell) {
     if (!number_fault(item).empty()) return "must hold finite numbers";
   }
   return "";
+}
+
+std::string log_probabilities_fault(Cell& cell) {
+  const std::string fault = numbers_fault(cell);
+  if (!fault.empty()) return fault;
+  const auto above = [](const Cell& one) { return one.number > 0; };
+  if (cell.kind == Cell::Kind::kList) {
+    const auto found = std::find_if(cell.list.begin(), cell.list.end(), above);
+    if (found == cell.list.end()) return "";
+    return "has a value above 0 (the " + std::to_string(found - cell.list.begin() + 1) +
+           ". of the list); natural logarithms of probabilities are needed";
+  }
+  return above(cell) ? "is above 0; natural logarithms of probabilities are needed" : "";
 }
 
 // A list of labels; a text with the separator between them becomes one.
@@ -59,6 +73,7 @@ std::string labels_fault(const std::string& separator, Cell& cell) {
   }
   if (cell.kind != Cell::Kind::kList) return "must be a list of labels";
   for (Cell& item : cell.list) {
+    if (item.kind == Cell::Kind::kLarge) return std::string("holds ") + io::kLargeNumberFault;
     if (!label_fault(item).empty()) return "must be a list of strings or numbers";
   }
   return "";
@@ -207,10 +222,12 @@ class LabelNames {
     Json result = Json::object();
     for (const auto& [name, index] : names_) {
       const tasks::Scores& one = scores[static_cast<size_t>(index)];
-      result[name] = {{"precision", one.precision},
-                      {"recall", one.recall},
-                      {"f1-score", one.f1},
-                      {"support", one.support}};
+      add_label(name,
+                {{"precision", one.precision},
+                 {"recall", one.recall},
+                 {"f1-score", one.f1},
+                 {"support", one.support}},
+                result);
     }
     return result;
   }
@@ -298,13 +315,17 @@ void score_numbers(const CellPairs& cells, Evaluation& evaluation) {
 Evaluation masked_tokens(const EvaluateOptions& options) {
   Evaluation evaluation;
   const std::string& field = options.prediction_field;
-  const Side side = read_side(options.predictions, field, numbers_fault);
+  const Side side = read_side(options.predictions, field, log_probabilities_fault);
   report_bad(options.predictions, side.rows.bad, evaluation);
   std::vector<double> values;
   for (const Row& row : side.rows.rows) {
     const Cell& cell = *row.find(field);
     if (cell.kind != Cell::Kind::kList) values.push_back(cell.number);
     for (const Cell& item : cell.list) values.push_back(item.number);
+  }
+  if (values.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, "has no masked token to evaluate",
+                options.predictions);
   }
   evaluation.items = std::ssize(side.rows.rows);
   const tasks::LanguageScores scores = tasks::language_scores(values);
@@ -335,7 +356,21 @@ Evaluation evaluate_rows(const EvaluateOptions& options) {
   const auto pairs = read_pairs(
       options, [&](Cell& cell) { return check_cell(options.task, options.separator, cell); },
       evaluation);
-  score_rows(options.task, pairs->cells, evaluation);
+  if (pairs->cells.empty()) {
+    const bool no_gold = pairs->gold.rows.rows.empty();
+    const bool one_side = no_gold || pairs->predicted.rows.rows.empty();
+    throw Error(ErrorCode::kInvalidArgument,
+                one_side ? "there is nothing to evaluate: it has no record that can be used"
+                         : "there is nothing to evaluate: no record has a partner in " +
+                               options.predictions,
+                one_side && !no_gold ? options.predictions : options.data);
+  }
+  try {
+    score_rows(options.task, pairs->cells, evaluation);
+  } catch (const Error& error) {
+    if (!error.place().empty()) throw;
+    throw Error(error.code(), error.what(), options.predictions);
+  }
   return evaluation;
 }
 

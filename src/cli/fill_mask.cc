@@ -1,6 +1,7 @@
 // fill-mask: words for the mask tokens of texts.
 #include "tasks/fill_mask.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -44,7 +45,11 @@ class Filling {
 
  private:
   int64_t take(TaskInput input) {
-    texts_.push_back(tasks::cut_masks(task_.model, text_of(command_.task, input), mask_));
+    tasks::MaskedText text = tasks::cut_masks(task_.model, text_of(command_.task, input), mask_);
+    const auto words =
+        targets_.empty() ? static_cast<size_t>(task_.model.model.info().outputs) : targets_.size();
+    tasks::check_fill_bytes(task_.model, text, std::min(command_.top_k, words));
+    texts_.push_back(std::move(text));
     starts_.push_back(input.record_start());
     int64_t tokens = 0;
     for (const tasks::MaskWindow& window : texts_.back().windows) {

@@ -186,6 +186,14 @@ std::vector<std::string> Config::strings(std::string_view key) const {
   return texts;
 }
 
+std::vector<std::string> Config::string_list(std::string_view key) const {
+  const Json* value = impl_->find(key);
+  if (value != nullptr && !value->is_array()) {
+    throw_field(impl_->place, key, *value, "a list of strings");
+  }
+  return strings(key);
+}
+
 std::vector<std::pair<std::string, std::string>> Config::string_map(std::string_view key) const {
   const std::optional<Config> inner = object(key);
   std::vector<std::pair<std::string, std::string>> texts;

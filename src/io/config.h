@@ -43,6 +43,8 @@ class Config {
   std::vector<int64_t> integers(std::string_view key, int64_t min, int64_t max) const;
   // A string gives a list of one; absent gives an empty list.
   std::vector<std::string> strings(std::string_view key) const;
+  // Nothing but a list; absent gives an empty one.
+  std::vector<std::string> string_list(std::string_view key) const;
   // An object whose values are strings (null counts as absent); absent gives an empty list.
   std::vector<std::pair<std::string, std::string>> string_map(std::string_view key) const;
   // An object inside this one, with a place that names the key; none where it is absent.

@@ -116,7 +116,7 @@ struct Stated {
 };
 Stated stated_task(const io::Config& config, const EncoderConfig& encoder) {
   Stated stated;
-  for (const std::string& name : config.strings("architectures")) {
+  for (const std::string& name : config.string_list("architectures")) {
     if (name == encoder.model_class) continue;
     if (stated.name.empty()) stated.name = name;
     if (!stated.task) stated.task = task_of_class(name);
@@ -133,12 +133,14 @@ void read_labels(const io::Config& config, TaskInfo& info) {
     info.labels.push_back("LABEL_" + std::to_string(label));
   }
   for (const auto& [key, name] : names) {
-    const bool number =
-        !key.empty() && key.size() <= 7 && key.find_first_not_of("0123456789") == std::string::npos;
+    // With a leading zero the same number may stand there twice.
+    const bool number = !key.empty() && key.size() <= 7 && (key[0] != '0' || key == "0") &&
+                        key.find_first_not_of("0123456789") == std::string::npos;
     if (!number || std::stoll(key) >= info.outputs) {
       throw Error(ErrorCode::kInvalidFile,
                   "id2label names " + std::to_string(info.outputs) +
-                      " labels; their numbers must be 0 to " + std::to_string(info.outputs - 1),
+                      " labels; their numbers must be 0 to " + std::to_string(info.outputs - 1) +
+                      ", without leading zeros",
                   config.place());
     }
     info.labels[static_cast<size_t>(std::stoll(key))] = name;

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/limits.h"
 #include "io/config.h"
 #include "io/files.h"
 #include "longformer/error.h"
@@ -159,6 +160,26 @@ MaskedText cut_masks(const TaskTextModel& model, std::string text, const MaskTok
   }
   result.text = std::move(text);
   return result;
+}
+
+void check_fill_bytes(const TaskTextModel& model, const MaskedText& text, size_t fills) {
+  constexpr uint64_t kOtherBytes = 64;  // score, number and spelling of the token
+  uint64_t masks = 0, one_each = 0;     // bytes with one word for each mask
+  for (const MaskWindow& window : text.windows) {
+    const auto wanted =
+        static_cast<uint64_t>(std::count(window.wanted.begin(), window.wanted.end(), 1));
+    masks += wanted;
+    one_each += wanted * (model.tokenizer.decode(window.tokens.ids, false).size() + kOtherBytes);
+  }
+  if (one_each * fills <= kMaxFillBytes) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              "has " + std::to_string(masks) + " mask tokens; " + std::to_string(fills) +
+                  " words for each, with the text around them, are " +
+                  std::to_string(one_each * fills) + " bytes, and at most " +
+                  std::to_string(kMaxFillBytes) + " are allowed in one text; lower --top-k" +
+                  (one_each <= kMaxFillBytes ? " to " + std::to_string(kMaxFillBytes / one_each)
+                                             : std::string()) +
+                  ", or the number of masks");
 }
 
 void fill_masks(TaskTextModel& model, std::span<const MaskedText> texts, size_t count,

@@ -46,6 +46,10 @@ struct MaskedText {
 // middle of each. Throws kInvalidArgument for a text without a mask, or with more than kMaxMasks.
 MaskedText cut_masks(const TaskTextModel& model, std::string text, const MaskToken& mask);
 
+// Throws kInvalidArgument where `fills` words for each mask of a text would take more than
+// kMaxFillBytes: each repeats its window.
+void check_fill_bytes(const TaskTextModel& model, const MaskedText& text, size_t fills);
+
 struct MaskFill {
   double score = 0;  // softmax over the vocabulary, targets or not
   int64_t token = 0;

@@ -148,5 +148,34 @@ TEST(CountCells, AMillionTokens) {
   EXPECT_EQ(counts.local, (3 * (blocks - 2) - 2) * 64 * 64);  // the inner blocks' window
 }
 
+// Boxes as high as the map, or nearly: a box has as many rows as there are tokens.
+TEST(CountCells, AMillionTokensInHighBoxes) {
+  const int64_t height = 1'048'576, high = 700'000;
+  AttentionPattern pattern;
+  pattern.lengths = {height};
+  pattern.grid = Grid{height, 1, high, 1, 0};
+  const int64_t low = height - high;
+  EXPECT_EQ(count_all(pattern, 0, 0).local, high * high + low * low);
+  // The queries of the second box count the places below the map as well.
+  EXPECT_EQ(CellCounter(pattern, 0, 0).padding({0, height}), low * (2 * high - height));
+  std::vector<int64_t> edges;
+  for (int64_t edge = 0; edge <= height; edge += height / 256) edges.push_back(edge);
+  const CellCounter counter(pattern, 0, 0);
+  int64_t local = 0;
+  for (size_t r = 0; r + 1 < edges.size(); ++r) {
+    for (const PairCounts& cell : counter.strip({edges[r], edges[r + 1]}, edges)) {
+      local += cell.local;
+    }
+  }
+  EXPECT_EQ(local, high * high + low * low);
+  // A global token below: one query and one key less in the second box.
+  pattern.global = {{height - 1}};
+  EXPECT_EQ(count_all(pattern, 0, 0).local, high * high + (low - 1) * (low - 1));
+  // Columns one token wide.
+  pattern.global.clear();
+  pattern.grid = Grid{1024, 1024, 1024, 1, 0};
+  EXPECT_EQ(count_all(pattern, 0, 0).local, height * 1024);
+}
+
 }  // namespace
 }  // namespace longformer

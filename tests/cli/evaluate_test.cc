@@ -37,6 +37,32 @@ TEST_F(Evaluate, ClassificationInOrderAndById) {
             1);
 }
 
+// As many classes as a file may well have; a search for each name among the others takes minutes.
+TEST_F(Evaluate, ManyClasses) {
+  const int64_t count = 300'000;
+  std::string classes, labels, tags;
+  for (int64_t i = 0; i < count; ++i) {
+    const std::string number = std::to_string(i), comma = i == 0 ? "" : ", ";
+    classes += "{\"label\": " + number + "}\n";
+    labels += comma + number;
+    tags += comma + "\"B-" + number + "\"";
+  }
+  put(path("classes.jsonl"), classes);
+  put(path("labels.jsonl"), "{\"label\": [" + labels + "]}\n");
+  put(path("tags.jsonl"), "{\"tags\": [" + tags + "]}\n");
+  for (const auto& [task, file] :
+       {std::pair{"classification", "classes"}, {"multi-label", "labels"}, {"entities", "tags"}}) {
+    const std::string name = std::string(file) + ".jsonl";
+    const Outcome result = run("evaluate --json --task " + std::string(task) + " --data " + name +
+                               " --predictions " + name);
+    ASSERT_EQ(result.code, 0) << result.err;
+    // Not Json: its objects are searched for each key.
+    const auto record = nlohmann::json::parse(result.out);
+    EXPECT_EQ(record["labels"].size(), static_cast<size_t>(count)) << task;
+    EXPECT_EQ(record["labels"]["77777"]["recall"], 1) << task;
+  }
+}
+
 TEST_F(Evaluate, BadRecordsAreNamedAndTheRestGoesOn) {
   put(path("gold.csv"), "label\na\n\"b\"x\n\"c\nc\",1\nd\n");
   put(path("pred.jsonl"),
@@ -48,6 +74,81 @@ TEST_F(Evaluate, BadRecordsAreNamedAndTheRestGoesOn) {
                            "pred.jsonl line 4: the field"}) {
     EXPECT_NE(err_.find(says), std::string::npos) << says << "\n" << err_;
   }
+}
+
+TEST_F(Evaluate, WholeNumbersBeyond64BitsMustBeStrings) {
+  const std::string large = "12345678901234567890123", next = "12345678901234567890124";
+  put(path("gold.jsonl"), "{\"x\": [\"a\\\"1\", {\"y\": " + large + "}], \"label\": 1}\n" +
+                              "{\"label\": " + large + "}\n{\"label\": \"" + next + "\"}\n" +
+                              "{\"x\": 7, \"label\": -9223372036854775809}\n" +
+                              "{\"label\": -9223372036854775808}\n" +
+                              "{\"label\": 18446744073709551615}\n{\"label\": 1e30}\n");
+  const std::string data = " --data gold.jsonl --predictions gold.jsonl";
+  const Json result = evaluate("--task classification" + data, 3);
+  EXPECT_EQ(result["items"], 5);
+  EXPECT_EQ(result["labels"].size(), 5u);
+  for (const char* line : {"line 2", "line 4"}) {
+    EXPECT_NE(err_.find("gold.jsonl " + std::string(line) +
+                        ": the field \"label\" is a whole number "
+                        "beyond 64 bits: write it as a string"),
+              std::string::npos)
+        << err_;
+  }
+  put(path("sets.jsonl"), "{\"label\": [1, " + large + "]}\n{\"label\": [1]}\n");
+  evaluate("--task multi-label --data sets.jsonl --predictions sets.jsonl", 3);
+  EXPECT_NE(err_.find("holds a whole number beyond 64 bits"), std::string::npos) << err_;
+  put(path("ids.jsonl"), "{\"id\": " + large + ", \"label\": 1}\n{\"id\": 2, \"label\": 1}\n");
+  EXPECT_EQ(evaluate("--task classification --data ids.jsonl --predictions ids.jsonl", 3)["items"],
+            1);
+  put(path("run.jsonl"), "{\"query\": " + large + ", \"document\": 1, \"score\": 1}\n" +
+                             "{\"query\": 1, \"document\": 1, \"score\": " + large + "}\n");
+  put(path("qrels.jsonl"), "{\"query\": 1, \"document\": 1, \"relevance\": 1}\n");
+  EXPECT_EQ(
+      evaluate("--task ranking --data qrels.jsonl --predictions run.jsonl", 3)["metrics"]["map"],
+      1);
+  EXPECT_NE(err_.find("run.jsonl line 1: its query or document is a whole number beyond"),
+            std::string::npos)
+      << err_;
+  put(path("squad.jsonl"), "{\"id\": " + large + ", \"answers\": [\"a\"], \"answer\": \"a\"}\n" +
+                               "{\"id\": 1, \"answers\": [\"a\"], \"answer\": \"a\"}\n");
+  EXPECT_EQ(evaluate("--task squad --data squad.jsonl --predictions squad.jsonl", 3)["items"], 1);
+  EXPECT_NE(err_.find("squad.jsonl line 1: its id is a whole number beyond"), std::string::npos)
+      << err_;
+  // As a number it is as good as its double.
+  put(path("one.jsonl"), "{\"label\": " + large + "}\n{\"label\": 0}\n");
+  EXPECT_EQ(
+      evaluate("--task regression --data one.jsonl --predictions one.jsonl")["metrics"]["mse"], 0);
+}
+
+TEST_F(Evaluate, MessagesNameFileAndPlace) {
+  put(path("log.jsonl"),
+      "{\"log_probability\": 1}\n{\"log_probability\": [-2, 0.5]}\n"
+      "{\"log_probability\": -1}\n");
+  const Json masked = evaluate("--task mlm --predictions log.jsonl", 3);
+  EXPECT_EQ(masked["metrics"]["tokens"], 1);
+  EXPECT_EQ(masked["metrics"]["loss"], 1);
+  EXPECT_NE(err_.find("log.jsonl line 1: the field \"log_probability\" is above 0"),
+            std::string::npos)
+      << err_;
+  EXPECT_NE(err_.find("log.jsonl line 2"), std::string::npos) << err_;
+  put(path("none.jsonl"), "{\"log_probability\": []}\n");
+  expect_refused("evaluate --task mlm --predictions none.jsonl", "none.jsonl: has no masked token");
+  put(path("good.jsonl"), "{\"tags\": [\"B-A\"]}\n{\"tags\": [\"O\", \"O\"]}\n");
+  put(path("bad.jsonl"), "{\"tags\": [\"B-A\"]}\n{\"tags\": [\"O\", \"X-A\"]}\n");
+  const std::string entities = "evaluate --task entities ";
+  expect_refused(entities + "--data good.jsonl --predictions bad.jsonl",
+                 "bad.jsonl sentence 2: token 2 has a tag");
+  expect_refused(entities + "--data bad.jsonl --predictions good.jsonl",
+                 "bad.jsonl sentence 2: token 2 has a tag");
+  put(path("empty.jsonl"), "");
+  expect_refused(entities + "--data empty.jsonl --predictions empty.jsonl",
+                 "empty.jsonl: there is nothing to evaluate");
+  expect_refused("evaluate --task regression --data empty.jsonl --predictions empty.jsonl",
+                 "empty.jsonl: there is nothing to evaluate");
+  put(path("far.csv"), "label\n1e200\n");
+  put(path("near.csv"), "label\n0\n");
+  expect_refused("evaluate --task regression --data near.csv --predictions far.csv",
+                 "far.csv: predictions differ so much");
 }
 
 TEST_F(Evaluate, HostileFiles) {

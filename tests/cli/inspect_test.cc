@@ -83,6 +83,17 @@ TEST_F(Inspect, ReadsADirectoryWithoutWeights) {
   EXPECT_EQ(local[7]["tokens"], 4096);
 }
 
+TEST_F(Inspect, RefusesAnArchitectureThatIsNoList) {
+  put(path("text.json"),
+      R"({"model_type": "bert", "vocab_size": 8, "hidden_size": 8, "num_hidden_layers": 1,
+          "num_attention_heads": 2, "intermediate_size": 8, "architectures": "x"})");
+  const Outcome result = run("inspect --model text.json --length 8");
+  EXPECT_EQ(result.code, 2);
+  EXPECT_NE(result.err.find("\"architectures\" is \"x\"; it must be a list of strings"),
+            std::string::npos)
+      << result.err;
+}
+
 TEST_F(Inspect, WindowsAndDilationAreThoseOfTheOptions) {
   const Json record =
       inspect("--model long --length 4096 --attention-window 64 --attention-dilation 3");

@@ -169,6 +169,10 @@ TEST(Config, AStringIsAListOfOne) {
   EXPECT_EQ(config.strings("one"), std::vector<std::string>{"mean"});
   EXPECT_EQ(config.strings("two").size(), 2u);
   EXPECT_TRUE(config.strings("none").empty());
+  expect_error(ErrorCode::kInvalidFile, {"\"one\"", "\"mean\"", "must be a list of strings"},
+               [&] { config.string_list("one"); });
+  EXPECT_EQ(config.string_list("two"), (std::vector<std::string>{"mean", "cls"}));
+  EXPECT_TRUE(config.string_list("none").empty());
 }
 
 TEST_F(ConfigFile, ReadsAListOfObjects) {

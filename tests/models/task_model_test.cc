@@ -323,6 +323,12 @@ TEST(TaskModel, AnAbsentHeadIsRefusedAndNeverRandomUnlessAllowed) {
   options.task.reset();
   expect_error(ErrorCode::kUnsupported, {"architectures names no head", "LongformerForMaskedLM"},
                [&] { load(options); });
+  io::write_file_atomic(
+      directory.path() / "config.json",
+      config_text("longformer", R"(, "architectures": "LongformerForQuestionAnswering")"));
+  expect_error(ErrorCode::kInvalidFile, {"architectures", "must be a list of strings"},
+               [&] { load(options); });
+  write_model(directory.path(), "longformer", Task::kQuestionAnswering);
   options.model_class = "BertForMaskedLM";
   expect_error(ErrorCode::kUnsupported, {"BertForMaskedLM is not computed for a longformer"},
                [&] { load(options); });
@@ -351,10 +357,12 @@ TEST(TaskModel, LabelsComeFromTheConfigurationAndMustFit) {
   EXPECT_EQ(labels(""), (std::vector<std::string>{"LABEL_0", "LABEL_1"}));
   EXPECT_EQ(labels(R"(, "num_labels": 1)"), (std::vector<std::string>{"LABEL_0"}));
   EXPECT_EQ(labels(R"(, "id2label": {"1": "x", "0": "O"})"), (std::vector<std::string>{"O", "x"}));
-  for (const std::string key : {"2", "-1", "a", "", "99999999999"}) {
+  for (const std::string key : {"2", "-1", "a", "", "99999999999", "00", "01", "+1", "1.0", " 1"}) {
     expect_error(ErrorCode::kInvalidFile, {"id2label", "0 to 1"},
                  [&] { labels(R"(, "id2label": {"0": "O", ")" + key + R"(": "x"})"); });
   }
+  expect_error(ErrorCode::kInvalidFile, {"id2label", "0 to 2", "without leading zeros"},
+               [&] { labels(R"(, "id2label": {"0": "a", "00": "b", "1": "c"})"); });
   // As many labels as the head has rows.
   write_model(directory.path(), "bert", Task::kTokenClassification);
   io::write_file_atomic(directory.path() / "config.json",

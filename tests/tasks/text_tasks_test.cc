@@ -291,6 +291,21 @@ TEST_F(TextTasks, MasksOfLongTextsStandInTheMiddle) {
                      [&] { cut_masks(model, many, mask); });
 }
 
+TEST_F(TextTasks, WordsForMasksAreBounded) {
+  const TaskTextModel model = load(Task::kMaskedLm, "bert");
+  const MaskToken mask{*model.tokenizer.id("[MASK]"), "[MASK]"};
+  // "[CLS] fox [MASK] [MASK] [SEP]" and 64 bytes more, for each of two masks.
+  const uint64_t one_each = 2 * (29 + 64);
+  const MaskedText text = cut_masks(model, "fox [MASK] [MASK]", mask);
+  const uint64_t most = (uint64_t{64} << 20) / one_each;
+  EXPECT_NO_THROW(check_fill_bytes(model, text, most));
+  test::expect_error(ErrorCode::kInvalidArgument,
+                     {"has 2 mask tokens; " + std::to_string(most + 1) + " words for each",
+                      std::to_string((most + 1) * one_each) + " bytes", "at most 67108864",
+                      "lower --top-k to " + std::to_string(most)},
+                     [&] { check_fill_bytes(model, text, most + 1); });
+}
+
 TEST_F(TextTasks, ChoicesArePairs) {
   TaskTextModel model = load(Task::kMultipleChoice, "bert");
   const auto read = [&](const ChoiceQuestion& question, size_t pair) {

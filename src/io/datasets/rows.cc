@@ -23,7 +23,47 @@ std::string number_text(double value) {
   return {buffer, end.ptr};
 }
 
-Cell cell_of(const Json& value) {
+// The numbers of a JSON text in their order: which are whole and beyond 64 bits. The parser makes
+// doubles of them, in which different ones are equal.
+class LargeNumbers {
+ public:
+  explicit LargeNumbers(std::string_view json) {
+    bool any = false;
+    for (size_t at = 0; at < json.size();) {
+      if (json[at] == '"') {
+        for (++at; at < json.size() && json[at] != '"'; ++at) at += json[at] == '\\' ? 1 : 0;
+        ++at;
+      } else if (json[at] == '-' || (json[at] >= '0' && json[at] <= '9')) {
+        const size_t end = std::min(json.find_first_not_of("+-.0123456789eE", at), json.size());
+        large_.push_back(is_large(json.substr(at, end - at)));
+        any = any || large_.back();
+        at = end;
+      } else {
+        ++at;
+      }
+    }
+    if (!any) large_.clear();
+  }
+  // Whether the next number is one.
+  bool next() { return next_ < large_.size() && large_[next_++]; }
+  bool any() const { return !large_.empty(); }
+
+ private:
+  static bool is_large(std::string_view number) {
+    const auto fits = [&](auto value) {
+      const auto [end, error] =
+          std::from_chars(number.data(), number.data() + number.size(), value);
+      return error == std::errc();
+    };
+    return number.find_first_of(".eE") == std::string_view::npos && !fits(int64_t{0}) &&
+           !fits(uint64_t{0});
+  }
+
+  std::vector<bool> large_;  // empty where none is
+  size_t next_ = 0;
+};
+
+Cell cell_of(const Json& value, LargeNumbers& large) {
   Cell cell;
   if (value.is_null()) return cell;
   if (value.is_string()) {
@@ -33,14 +73,17 @@ Cell cell_of(const Json& value) {
     cell.kind = Cell::Kind::kText;
     cell.text = value.get<bool>() ? "true" : "false";
   } else if (value.is_number()) {
-    cell.kind = Cell::Kind::kNumber;
+    cell.kind = large.next() ? Cell::Kind::kLarge : Cell::Kind::kNumber;
     cell.number = value.get<double>();
     cell.text = value.is_number_float() ? number_text(cell.number) : value.dump();
   } else if (value.is_array()) {
     cell.kind = Cell::Kind::kList;
-    for (const Json& item : value) cell.list.push_back(cell_of(item));
+    for (const Json& item : value) cell.list.push_back(cell_of(item, large));
   } else {
     cell.kind = Cell::Kind::kOther;
+    if (large.any()) {
+      for (const Json& item : value) cell_of(item, large);  // past its numbers
+    }
   }
   return cell;
 }
@@ -169,8 +212,9 @@ Rows parse_json_lines(std::string_view text, const std::string& place) {
       try {
         const Json value = parse_json(content, "line", DuplicateKeys::kRefused);
         if (value.is_object()) {
+          LargeNumbers large(content);
           for (const auto& [name, item] : value.items())
-            row.cells.emplace_back(name, cell_of(item));
+            row.cells.emplace_back(name, cell_of(item, large));
         } else {
           fault = "is no JSON object";
         }

@@ -13,7 +13,8 @@
 namespace longformer::io {
 
 struct Cell {
-  enum class Kind { kNull, kText, kNumber, kList, kOther };
+  // kLarge: a whole number of JSON beyond 64 bits, which `number` has rounded.
+  enum class Kind { kNull, kText, kNumber, kLarge, kList, kOther };
   Kind kind = Kind::kNull;
   // Of a text, a number or a boolean, as it would stand in CSV: 1 and "1" are one label. Whole
   // numbers without a fraction, other ones with the digits that give the same double again.
@@ -21,6 +22,9 @@ struct Cell {
   double number = 0;
   std::vector<Cell> list;
 };
+
+inline constexpr const char* kLargeNumberFault =
+    "a whole number beyond 64 bits: write it as a string";  // behind "is" or "holds"
 
 struct Row {
   int64_t line = 0;    // from 1, where it begins

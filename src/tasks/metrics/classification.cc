@@ -62,26 +62,44 @@ double matthews(std::span<const Counts> classes, double total) {
   return spread == 0 ? 0 : (right * total - both) / std::sqrt(spread);
 }
 
+// What is left of the mean, as parts of the largest, so that its squares neither overflow nor
+// vanish; empty where all values are one, or differ by less than the mean is exact.
+std::vector<double> deviations(std::span<const double> values) {
+  const bool constant =
+      std::all_of(values.begin(), values.end(), [&](double v) { return v == values[0]; });
+  if (constant) return {};
+  const auto largest = [](std::span<const double> numbers) {
+    return std::accumulate(numbers.begin(), numbers.end(), 0.0, [](double sum, double number) {
+      return std::max(sum, std::abs(number));
+    });
+  };
+  // Powers of two: numbers of the usual sizes keep all their bits.
+  const auto scale = [&](std::vector<double>& numbers) {
+    const int exponent = std::ilogb(largest(numbers)) + 1;
+    for (double& number : numbers) number = std::ldexp(number, -exponent);
+  };
+  std::vector<double> result(values.begin(), values.end());
+  scale(result);
+  const double mean =
+      std::accumulate(result.begin(), result.end(), 0.0) / static_cast<double>(result.size());
+  for (double& value : result) value -= mean;
+  if (largest(result) == 0) return {};
+  scale(result);
+  return result;
+}
+
+double dot(std::span<const double> x, std::span<const double> y) {
+  return std::inner_product(x.begin(), x.end(), y.begin(), 0.0);
+}
+
 std::optional<double> pearson(std::span<const double> x, std::span<const double> y) {
   if (x.size() < 2) return std::nullopt;
-  const auto constant = [](std::span<const double> values) {
-    return std::all_of(values.begin(), values.end(), [&](double v) { return v == values[0]; });
-  };
-  if (constant(x) || constant(y)) return std::nullopt;
-  const auto n = static_cast<double>(x.size());
-  const double x_mean = std::accumulate(x.begin(), x.end(), 0.0) / n;
-  const double y_mean = std::accumulate(y.begin(), y.end(), 0.0) / n;
-  double xx = 0, yy = 0;
-  for (size_t i = 0; i < x.size(); ++i) {
-    xx += (x[i] - x_mean) * (x[i] - x_mean);
-    yy += (y[i] - y_mean) * (y[i] - y_mean);
-  }
-  const double x_norm = std::sqrt(xx), y_norm = std::sqrt(yy);
-  if (x_norm == 0 || y_norm == 0) return std::nullopt;  // differences too small to square
-  double product = 0;
-  for (size_t i = 0; i < x.size(); ++i)
-    product += (x[i] - x_mean) / x_norm * ((y[i] - y_mean) / y_norm);
-  return std::clamp(product, -1.0, 1.0);
+  std::vector<double> dx = deviations(x), dy = deviations(y);
+  if (dx.empty() || dy.empty()) return std::nullopt;
+  const double x_norm = std::sqrt(dot(dx, dx)), y_norm = std::sqrt(dot(dy, dy));
+  for (double& value : dx) value /= x_norm;
+  for (double& value : dy) value /= y_norm;
+  return std::clamp(dot(dx, dy), -1.0, 1.0);
 }
 
 std::vector<double> ranks(std::span<const double> values) {
@@ -187,6 +205,12 @@ RegressionReport regression_report(std::span<const double> gold,
   }
   report.mse /= static_cast<double>(gold.size());
   report.mae /= static_cast<double>(gold.size());
+  if (!std::isfinite(report.mse) || !std::isfinite(report.mae)) {
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        "predictions differ so much from gold numbers that the sum of the squares is beyond "
+        "64-bit floating point; scale both");
+  }
   report.rmse = std::sqrt(report.mse);
   report.pearson = pearson(gold, predicted);
   report.spearman = pearson(ranks(gold), ranks(predicted));

@@ -62,6 +62,7 @@ struct RegressionReport {
   std::optional<double> pearson;   // absent: fewer than two items, or one side is constant
   std::optional<double> spearman;  // Pearson of ranks; equal values share the mean of theirs
 };
+// Throws kInvalidArgument as well where the sum of the squared errors overflows.
 RegressionReport regression_report(std::span<const double> gold, std::span<const double> predicted);
 
 }  // namespace longformer::tasks

@@ -86,5 +86,28 @@ TEST(Regression, ByHand) {
   EXPECT_FALSE(regression_report(std::vector<double>{1}, std::vector<double>{2}).pearson);
 }
 
+// Numbers whose squares are beyond doubles, large or small.
+TEST(Regression, PearsonOfHugeAndTinyNumbers) {
+  const auto pearson = [](const std::vector<double>& x, const std::vector<double>& y) {
+    return regression_report(x, y).pearson.value();
+  };
+  // Deviations 1 -1 0 and -1 1 0 times 1e150, but for 5 that is lost beside them.
+  EXPECT_DOUBLE_EQ(pearson({1e150, -1e150, 0}, {-1e150, 1e150, 5}), -1);
+  // 1 2 4 and 1 2 3: deviations -4/3 -1/3 5/3 and -1 0 1: 3 / sqrt(14/3 * 2)
+  const double expected = 3 / std::sqrt(28.0 / 3);
+  EXPECT_DOUBLE_EQ(pearson({1e-200, 2e-200, 4e-200}, {1, 2, 3}), expected);
+  EXPECT_DOUBLE_EQ(pearson({1e150, 2e150, 4e150}, {1e-320, 2e-320, 3e-320}), expected);
+  EXPECT_DOUBLE_EQ(pearson({1, 2, 4}, {1, 2, 3}), expected);
+}
+
+TEST(Regression, RefusesErrorsWhoseSquaresOverflow) {
+  const std::vector<double> gold = {1e200, -1e200, 0}, predicted = {-1e200, 1e200, 5};
+  test::expect_error(ErrorCode::kInvalidArgument, {"squares", "64-bit floating point"},
+                     [&] { regression_report(gold, predicted); });
+  const std::vector<double> far = {1e308}, opposite = {-1e308};
+  test::expect_error(ErrorCode::kInvalidArgument, {"squares"},
+                     [&] { regression_report(far, opposite); });
+}
+
 }  // namespace
 }  // namespace longformer::tasks
