@@ -109,6 +109,15 @@ class Runner {
   bool left_out(const BenchPoint& point) {
     const std::string& name = point.implementation;
     if (stopped_.contains(name)) return true;
+    uint64_t needed = predicted_bytes(point);
+    // Mapped and packed; the reference holds one copy, but reads another.
+    if (__builtin_add_overflow(needed, 2 * plan_.weights_bytes, &needed)) needed = ~uint64_t{0};
+    const uint64_t available = memory_room().bytes;
+    if (static_cast<double>(needed) > kShareOfMemory * static_cast<double>(available)) {
+      stop(point, "it needs about " + memory_text(needed) + " of memory; " +
+                      memory_text(available) + " are free");
+      return true;
+    }
     if (const auto last = last_.find(name); last != last_.end()) {
       const double growth =
           static_cast<double>(point.length) / static_cast<double>(last->second.length);
@@ -118,15 +127,6 @@ class Runner {
                         json_text(plan_.limit_seconds) + ")");
         return true;
       }
-    }
-    uint64_t needed = predicted_bytes(point);
-    // Mapped and packed; the reference holds one copy, but reads another.
-    if (__builtin_add_overflow(needed, 2 * plan_.weights_bytes, &needed)) needed = ~uint64_t{0};
-    const uint64_t available = memory_room().bytes;
-    if (static_cast<double>(needed) > kShareOfMemory * static_cast<double>(available)) {
-      stop(point, "it needs about " + memory_text(needed) + " of memory; " +
-                      memory_text(available) + " are free");
-      return true;
     }
     return false;
   }
