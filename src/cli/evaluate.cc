@@ -262,7 +262,7 @@ void add_evaluate(CLI::App& root, Commands& commands) {
                   "squad: a JSON object of the probability that a question has no answer, by id")
       ->type_name("FILE");
   app->add_option("--no-answer-threshold", options->no_answer_threshold,
-                  "squad: above this probability a prediction counts as no answer")
+                  "squad: above this probability a prediction counts as no answer; default 1")
       ->check(finite_number())
       ->capture_default_str();
   app->add_flag("--allow-missing", options->allow_missing,

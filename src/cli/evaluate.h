@@ -31,7 +31,7 @@ struct EvaluateOptions {
   int64_t label_column = -1;
   int64_t prediction_column = -1;
   std::string no_answer_probabilities;
-  double no_answer_threshold = 1.0;
+  std::optional<double> no_answer_threshold;  // none: 1
   bool allow_missing = false;
   std::vector<int64_t> cuts = {1, 5, 10, 100};
   // Instead of predictions: the model that makes them.

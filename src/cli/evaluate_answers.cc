@@ -1,4 +1,5 @@
 // evaluate: answers to questions, SQuAD and TriviaQA.
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -192,8 +193,21 @@ void score_answers(const io::QuestionFile& gold, AnswerData data,
   std::vector<tasks::AnsweredQuestion> questions =
       join(gold, predictions, options.allow_missing, evaluation.skipped > 0, evaluation.missing);
   evaluation.items = std::ssize(questions);
-  if (data == AnswerData::kSquad && gold.version2) {
-    score_squad2(questions, options.no_answer_threshold, evaluation.metrics);
+  const bool may_be_none = data == AnswerData::kSquad && gold.version2;
+  if (options.no_answer_threshold) {
+    const bool any = std::any_of(questions.begin(), questions.end(), [](const auto& question) {
+      return question.no_answer.has_value();
+    });
+    if (!may_be_none || !any) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  may_be_none
+                      ? "the predictions have no probabilities that it would be compared with"
+                      : "every question of the data has an answer",
+                  "--no-answer-threshold");
+    }
+  }
+  if (may_be_none) {
+    score_squad2(questions, options.no_answer_threshold.value_or(1.0), evaluation.metrics);
     return;
   }
   const tasks::AnswerScores scores = data == AnswerData::kSquad ? tasks::squad1_scores(questions)

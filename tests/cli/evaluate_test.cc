@@ -223,6 +223,10 @@ TEST_F(Evaluate, Squad) {
   EXPECT_EQ(chosen["best_f1"], 100);
   EXPECT_EQ(chosen["best_f1_thresh"], 0.1);
   put(path("pred.jsonl"), "{\"id\": \"1\", \"answer\": \"fox\"}\n");
+  expect_refused(
+      "evaluate --task squad --data gold.json --predictions pred.jsonl --allow-missing "
+      "--no-answer-threshold 0.5",
+      "--no-answer-threshold: the predictions have no probabilities");
   expect_refused("evaluate --task squad --data gold.json --predictions pred.jsonl",
                  "question \"2\": has no prediction");
   const Json missing =
