@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "longformer/error.h"
-#include "tasks/classify.h"
+#include "tasks/softmax.h"
 
 namespace longformer::tasks {
 

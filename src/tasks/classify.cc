@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tasks/softmax.h"
+
 namespace longformer::tasks {
 namespace {
 
@@ -27,18 +29,6 @@ ScoreFunction default_function(const TaskInfo& info) {
   if (info.problem_type == "regression") return ScoreFunction::kNone;
   if (info.problem == Problem::kMultiLabel || info.outputs == 1) return ScoreFunction::kSigmoid;
   return ScoreFunction::kSoftmax;
-}
-
-std::vector<double> softmax(std::span<const float> logits) {
-  std::vector<double> scores(logits.begin(), logits.end());
-  const double largest = scores.empty() ? 0.0 : *std::max_element(scores.begin(), scores.end());
-  double sum = 0;
-  for (double& score : scores) {
-    score = std::exp(score - largest);
-    sum += score;
-  }
-  for (double& score : scores) score /= sum;
-  return scores;
 }
 
 void classify(TaskTextModel& model, std::span<const CutText> texts, ScoreFunction function,

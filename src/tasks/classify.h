@@ -28,9 +28,6 @@ using ClassificationVisitor = std::function<void(size_t index, const Classificat
 void classify(TaskTextModel& model, std::span<const CutText> texts, ScoreFunction function,
               const TaskRun& run, const ClassificationVisitor& visit);
 
-// exp(x - largest), over their sum; in double precision.
-std::vector<double> softmax(std::span<const float> logits);
-
 struct LabelScore {
   size_t label = 0;
   double score = 0;

@@ -8,8 +8,8 @@
 #include "io/config.h"
 #include "io/files.h"
 #include "longformer/error.h"
-#include "tasks/classify.h"
 #include "tasks/long_text.h"
+#include "tasks/softmax.h"
 #include "tasks/windows.h"
 
 namespace longformer::tasks {

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <utility>
 
 #include "longformer/error.h"
+#include "tasks/softmax.h"
 
 namespace longformer::tasks {
 namespace {
@@ -42,14 +44,7 @@ std::vector<double> span_probabilities(std::span<const float> logits,
     }
     values[i] = counted[i] != 0 ? static_cast<double>(logits[i]) : kMaskedLogit;
   }
-  const double largest = values.empty() ? 0 : *std::max_element(values.begin(), values.end());
-  double sum = 0;
-  for (double& value : values) {
-    value = std::exp(value - largest);
-    sum += value;
-  }
-  for (double& value : values) value /= sum;
-  return values;
+  return softmax(std::move(values));
 }
 
 std::vector<TokenSpan> best_spans(std::span<const double> starts, std::span<const double> ends,

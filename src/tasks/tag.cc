@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "longformer/error.h"
-#include "tasks/classify.h"
 #include "tasks/long_text.h"
 #include "tasks/model_files.h"
+#include "tasks/softmax.h"
 #include "tasks/windows.h"
 #include "text/truncation.h"
 

@@ -9,6 +9,7 @@
 #include "tasks/choose.h"
 #include "tasks/classify.h"
 #include "tasks/fill_mask.h"
+#include "tasks/softmax.h"
 #include "tasks/tiny_model.h"
 
 namespace longformer::tasks {
