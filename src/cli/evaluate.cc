@@ -70,7 +70,7 @@ std::vector<std::string> task_names() {
   return names;
 }
 
-// What --data and --predictions are, as far as options mind: all of both kinds where they differ.
+// What --data and --predictions are: rows where one of them is, since only rows have named fields.
 std::string file_kind(const CLI::App& app, const std::string& task) {
   if (task != "entities" && task != "squad" && task != "triviaqa") return "rows";
   bool rows = false;
@@ -82,20 +82,6 @@ std::string file_kind(const CLI::App& app, const std::string& task) {
   }
   if (rows) return "rows";
   return task == "entities" ? "columns" : "an official .json file";
-}
-
-struct OptionKinds {
-  const char* option;
-  std::vector<std::string_view> kinds;
-};
-const std::vector<OptionKinds>& kind_options() {
-  static const std::vector<OptionKinds> rows = {
-      {"--id-field", {"rows"}},
-      {"--label-field", {"rows"}},
-      {"--prediction-field", {"rows"}},
-      {"--text-field", {"rows"}},
-  };
-  return rows;
 }
 
 void check_options(const CLI::App& app, const std::string& task) {
@@ -122,12 +108,10 @@ void check_options(const CLI::App& app, const std::string& task) {
   if (app.count("--data") == 0 && (by_model || task != "mlm")) {
     throw Error(ErrorCode::kInvalidArgument, "must name the file with the gold labels", "--data");
   }
-  // Fields and columns say where something stands in files of their kind.
   const std::string kind = file_kind(app, task);
-  for (const auto& [option, kinds] : kind_options()) {
-    if (app.count(option) == 0 || std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) {
-      continue;
-    }
+  for (const char* const option :
+       {"--id-field", "--label-field", "--prediction-field", "--text-field"}) {
+    if (app.count(option) == 0 || kind == "rows") continue;
     throw Error(ErrorCode::kInvalidArgument, "has no meaning for " + kind, option);
   }
   if (!by_model) return;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -85,6 +86,9 @@ void check_field(const std::string& field, const CellCheck& check, Side& side);
 // Gold and predicted cells that check_cell() has seen.
 using CellPairs = std::vector<std::pair<const io::Cell*, const io::Cell*>>;
 void score_rows(const std::string& task, const CellPairs& cells, Evaluation& evaluation);
+
+// Of log probabilities, at least one.
+void score_language(std::span<const double> log_probabilities, Evaluation& evaluation);
 
 // Predictions from anywhere, beside the questions of a file.
 struct PredictedAnswer {

@@ -11,7 +11,6 @@
 #include "tasks/fill_mask.h"
 #include "tasks/long_text.h"
 #include "tasks/masked_text.h"
-#include "tasks/metrics/language.h"
 #include "tasks/tag.h"
 #include "tasks/task_text.h"
 
@@ -175,11 +174,7 @@ Evaluation evaluate_masked(const EvaluateOptions& options) {
     throw Error(ErrorCode::kInvalidArgument, "has no masked token to evaluate", options.data);
   }
   evaluation.items = std::ssize(rows);
-  const tasks::LanguageScores scores = tasks::language_scores(values);
-  evaluation.metrics = {{"loss", scores.loss},
-                        {"bits", scores.bits},
-                        {"perplexity", scores.perplexity},
-                        {"tokens", scores.tokens}};
+  score_language(values, evaluation);
   return evaluation;
 }
 

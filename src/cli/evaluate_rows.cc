@@ -328,15 +328,19 @@ Evaluation masked_tokens(const EvaluateOptions& options) {
                 options.predictions);
   }
   evaluation.items = std::ssize(side.rows.rows);
-  const tasks::LanguageScores scores = tasks::language_scores(values);
-  evaluation.metrics = {{"loss", scores.loss},
-                        {"bits", scores.bits},
-                        {"perplexity", scores.perplexity},
-                        {"tokens", scores.tokens}};
+  score_language(values, evaluation);
   return evaluation;
 }
 
 }  // namespace
+
+void score_language(std::span<const double> log_probabilities, Evaluation& evaluation) {
+  const tasks::LanguageScores scores = tasks::language_scores(log_probabilities);
+  evaluation.metrics = {{"loss", scores.loss},
+                        {"bits", scores.bits},
+                        {"perplexity", scores.perplexity},
+                        {"tokens", scores.tokens}};
+}
 
 std::string check_cell(const std::string& task, const std::string& separator, io::Cell& cell) {
   if (task == "multi-label") return labels_fault(separator, cell);
