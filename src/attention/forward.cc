@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 #include <type_traits>
 
@@ -31,9 +32,10 @@ template <typename T>
 class TileSoftmax {
  public:
   TileSoftmax(const AttentionPlan& plan, const QueryTile& tile, int64_t head_dim, const T* q,
-              const AttentionScratch::Parts& scratch)
+              const AttentionScratch::Parts& scratch, const TileDropout* dropout)
       : plan_(plan),
         tile_(tile),
+        dropout_(dropout),
         head_dim_(head_dim),
         rows_(round_up(tile.rows, kRowAlign)),
         q_(q),
@@ -64,7 +66,9 @@ class TileSoftmax {
         end_[r] = counts_[r] ? static_cast<int32_t>(count) : 0;
       }
       kernels::matmul_nt(rows_, width, head_dim_, q_, keys, scores_);
-      add_scores(width, values);
+      add_scores(width, values, [&](const TileDropout& dropout) {
+        dropout.drop_globals(first, count, width, scores_);
+      });
     }
   }
 
@@ -73,7 +77,8 @@ class TileSoftmax {
     kernels::matmul_nt(rows_, width, head_dim_, q_, k + range.begin * head_dim_, scores_);
     if (!range.full) mask_excluded(range, width);
     for (int64_t r = 0; r < rows_; ++r) set_limits(range, r);
-    add_scores(width, v + range.begin * head_dim_);
+    add_scores(width, v + range.begin * head_dim_,
+               [&](const TileDropout& dropout) { dropout.drop_keys(range.begin, width, scores_); });
   }
 
   void finish(float* out, int64_t out_stride, float* lse) const {
@@ -99,12 +104,22 @@ class TileSoftmax {
     end_[r] = some ? keys.end - range.begin : 0;
   }
 
-  void add_scores(int64_t width, const T* values) {
-    if constexpr (std::is_same_v<T, BFloat16>) {
-      kernels::softmax_strip(rows_, width, begin_, end_, scores_, max_, sum_, correction_,
-                             probabilities_);
-    } else {
+  // drop: what is done to the probabilities, in f32, where there is dropout.
+  template <typename Drop>
+  void add_scores(int64_t width, const T* values, const Drop& drop) {
+    constexpr bool kRounded = std::is_same_v<T, BFloat16>;
+    if (dropout_ != nullptr || !kRounded) {
       kernels::softmax_strip(rows_, width, begin_, end_, scores_, max_, sum_, correction_);
+    }
+    if (dropout_ != nullptr) drop(*dropout_);
+    if constexpr (kRounded) {
+      if (dropout_ == nullptr) {
+        kernels::softmax_strip(rows_, width, begin_, end_, scores_, max_, sum_, correction_,
+                               probabilities_);
+      } else {
+        kernels::to_rows(rows_, width, scores_,
+                         {DType::kBF16, probabilities_, width, nullptr, nullptr});
+      }
     }
     if (!first_) kernels::scale_rows(rows_, head_dim_, correction_, out_);
     kernels::matmul_nn(rows_, head_dim_, width, probabilities_, values, out_,
@@ -114,6 +129,7 @@ class TileSoftmax {
 
   const AttentionPlan& plan_;
   const QueryTile& tile_;
+  const TileDropout* dropout_;
   const int64_t head_dim_;
   const int64_t rows_;  // of the products: tile.rows rounded up
   const T* q_;
@@ -288,9 +304,11 @@ void AttentionScratch::resize(const AttentionPlan& plan, int64_t head_dim, DType
 template <typename T>
 void attention_tile(const AttentionPlan& plan, const QueryTile& tile, int64_t head_dim, const T* q,
                     const T* k, const T* v, float* out, int64_t out_stride, float* lse,
-                    AttentionScratch& scratch) {
+                    AttentionScratch& scratch, int64_t head, const AttentionDropout* dropout) {
   const std::vector<int32_t>& globals = global_columns(plan, tile);
-  TileSoftmax<T> softmax(plan, tile, head_dim, q, scratch.parts());
+  std::optional<TileDropout> drop;
+  if (dropout != nullptr && dropout->rule.drops()) drop.emplace(plan, tile, head, *dropout);
+  TileSoftmax<T> softmax(plan, tile, head_dim, q, scratch.parts(), drop ? &*drop : nullptr);
   if ((tile.range_count == 0 && globals.empty()) || !softmax.any_query()) {
     write_nothing(tile, head_dim, out, out_stride, lse);
     return;
@@ -303,11 +321,11 @@ void attention_tile(const AttentionPlan& plan, const QueryTile& tile, int64_t he
 }
 
 template void attention_tile(const AttentionPlan&, const QueryTile&, int64_t, const float*,
-                             const float*, const float*, float*, int64_t, float*,
-                             AttentionScratch&);
+                             const float*, const float*, float*, int64_t, float*, AttentionScratch&,
+                             int64_t, const AttentionDropout*);
 template void attention_tile(const AttentionPlan&, const QueryTile&, int64_t, const BFloat16*,
                              const BFloat16*, const BFloat16*, float*, int64_t, float*,
-                             AttentionScratch&);
+                             AttentionScratch&, int64_t, const AttentionDropout*);
 
 void attention_forward(const AttentionPlan& plan, int64_t head_dim, const float* q, const float* k,
                        const float* v, const GlobalInputs& global, float* out, float* lse,

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "attention/dropout.h"
 #include "attention/plan.h"
 #include "tensor/arena.h"
 #include "tensor/dtype.h"
@@ -41,10 +42,12 @@ class AttentionScratch {
 //   k, v   the head's plane [plan.key_rows][head_dim]
 //   out    row r is written to out + r * out_stride, head_dim floats
 //   lse    [tile.rows] log of the sum of exp, -infinity for a query that counts no key; may be null
+//   dropout  of the probabilities of `head`, or null; lse is that of all of them all the same
 template <typename T>
 void attention_tile(const AttentionPlan& plan, const QueryTile& tile, int64_t head_dim, const T* q,
                     const T* k, const T* v, float* out, int64_t out_stride, float* lse,
-                    AttentionScratch& scratch);
+                    AttentionScratch& scratch, int64_t head = 0,
+                    const AttentionDropout* dropout = nullptr);
 
 // Projections that the global rows use; all [rows][heads][head_dim] like q, k, v.
 struct GlobalInputs {

@@ -180,10 +180,6 @@ void validate_other(const AttentionPattern& pattern) {
   if (pattern.memory.length < 0) {
     refuse("memory.length is " + std::to_string(pattern.memory.length) + "; allowed is 0 or more");
   }
-  const double p = pattern.dropout.probability;
-  if (!(p >= 0 && p < 1)) {
-    refuse("dropout.probability is " + std::to_string(p) + "; allowed is 0 or more and below 1");
-  }
 }
 
 std::string describe_dilation(const AttentionPattern& pattern) {
@@ -284,9 +280,6 @@ std::string describe_extras(const AttentionPattern& pattern) {
   if (pattern.memory.length > 0) text += ", memory " + std::to_string(pattern.memory.length);
   if (pattern.memory.cross_source) text += ", keys of another sequence";
   if (pattern.bias != BiasKind::kNone) text += ", bias " + std::string(bias_name(pattern.bias));
-  if (pattern.dropout.probability > 0) {
-    text += ", dropout " + std::to_string(pattern.dropout.probability);
-  }
   return text;
 }
 
@@ -361,9 +354,6 @@ void refuse_unsupported(const AttentionPattern& pattern) {
   if (pattern.memory.length > 0) field = "memory.length = " + std::to_string(pattern.memory.length);
   if (pattern.memory.cross_source) field = "memory.cross_source";
   if (pattern.bias != BiasKind::kNone) field = "bias = " + std::string(bias_name(pattern.bias));
-  if (pattern.dropout.probability > 0) {
-    field = "dropout.probability = " + std::to_string(pattern.dropout.probability);
-  }
   if (field.empty()) return;
   throw Error(ErrorCode::kUnsupported,
               field + " is not computed by this version; leave the field at its default",

@@ -62,12 +62,6 @@ struct Memory {
 
 enum class BiasKind { kNone, kTable, kDecomposed, kRelativeSinusoid, kSlopes };
 
-struct Dropout {
-  double probability = 0;
-  uint64_t key = 0;
-  bool operator==(const Dropout&) const = default;
-};
-
 // What a query at a position outside `valid` gives.
 enum class MaskedQuery {
   kZero,    // its output is zero (Longformer)
@@ -90,7 +84,6 @@ struct AttentionPattern {
       valid;  // per sequence, increasing disjoint ranges of real keys; empty: all
   MaskedQuery masked_query = MaskedQuery::kZero;
   BiasKind bias = BiasKind::kNone;
-  Dropout dropout;
 
   bool operator==(const AttentionPattern&) const = default;
 };
@@ -103,7 +96,7 @@ struct AttentionPattern {
 void validate(const AttentionPattern& pattern);
 
 // Throws Error(kUnsupported) naming the field and value where a pattern uses a field that compile()
-// does not know yet: grid, blocks, memory, bias, dropout. count() below knows grid and blocks.
+// does not know yet: grid, blocks, memory, bias. count() below knows grid and blocks.
 void refuse_unsupported(const AttentionPattern& pattern);
 
 // One line, e.g. "window 256+256, dilation 1 (heads 0-11), global 1 token, 1 sequence of 4096".

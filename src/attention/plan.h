@@ -105,7 +105,7 @@ struct AttentionPlan {
 };
 
 // Throws Error: kInvalidArgument from validate(); kUnsupported naming the field for grid, blocks,
-// memory, bias and dropout, which have no user yet.
+// memory and bias, which have no user yet.
 AttentionPlan compile(const AttentionPattern& pattern);
 
 }  // namespace longformer

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "attention/dropout.h"
 #include "attention/pattern.h"
 
 namespace longformer {
@@ -19,7 +20,20 @@ struct ReferenceOutputs {
   std::vector<double> lse;  // [tokens][heads]; -infinity for a query that counts no key
 };
 
-ReferenceOutputs attention_reference(const AttentionPattern& pattern,
-                                     const ReferenceInputs& inputs);
+// dropout: null, or of the probabilities of all rows, global ones too; lse does not see it.
+ReferenceOutputs attention_reference(const AttentionPattern& pattern, const ReferenceInputs& inputs,
+                                     const AttentionDropout* dropout = nullptr);
+
+// By each input, in its shape; those of global rows by their own projections where they have them,
+// empty otherwise.
+struct ReferenceDerivatives {
+  std::vector<double> q, k, v;
+  std::vector<double> global_q, global_k, global_v;
+};
+// d_out: [tokens][heads][head_dim]
+ReferenceDerivatives attention_reference_backward(const AttentionPattern& pattern,
+                                                  const ReferenceInputs& inputs,
+                                                  const std::vector<double>& d_out,
+                                                  const AttentionDropout* dropout = nullptr);
 
 }  // namespace longformer

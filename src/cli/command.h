@@ -54,6 +54,8 @@ std::filesystem::path default_model_directory();
 void notice(const std::string& message);
 
 void add_forward(CLI::App& root, Commands& commands);
+void add_gradients(CLI::App& root, Commands& commands);
+void add_train(CLI::App& root, Commands& commands);
 void add_inspect(CLI::App& root, Commands& commands);
 void add_info(CLI::App& root, Commands& commands);
 void add_search(CLI::App& root, Commands& commands);
@@ -70,6 +72,7 @@ void add_pull(CLI::App& root, Commands& commands);
 void add_bench(CLI::App& root, Commands& commands);
 void add_pattern(CLI::App& root, Commands& commands);
 void add_attend(CLI::App& root, Commands& commands);
+void add_plot(CLI::App& root, Commands& commands);
 void add_schema(CLI::App& root, Commands& commands);
 
 }  // namespace longformer::cli

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cli/evaluate.h"
+#include "io/datasets/question_rows.h"
 #include "io/datasets/rows.h"
 #include "io/json.h"
 #include "longformer/error.h"
@@ -17,11 +18,6 @@ constexpr std::string_view kNoAnswerField = "no_answer_probability";
 // Official files are one JSON document and end in .json.
 bool is_json_lines(const std::string& path) {
   return std::filesystem::path(path).extension() != ".json";
-}
-
-std::string text_of(const io::Row& row, const std::string& field) {
-  const io::Cell* const cell = row.find(field);
-  return cell != nullptr && cell->kind == io::Cell::Kind::kText ? cell->text : std::string();
 }
 
 std::vector<PredictedAnswer> read_rows_of_answers(const EvaluateOptions& options,
@@ -153,33 +149,23 @@ io::QuestionFile read_questions(const EvaluateOptions& options, AnswerData data,
   io::Rows rows = io::read_rows(options.data);
   io::QuestionFile file;
   std::map<std::string, int64_t> ids;
+  const io::QuestionFields fields{
+      .id = id_field, .context = options.text_field, .answers = options.label_field};
   for (const io::Row& row : rows.rows) {
-    const io::Cell* const id = row.find(id_field);
-    const io::Cell* const answers = row.find(options.label_field);
-    std::string fault;
     io::GoldQuestion question;
-    if (id != nullptr && id->kind == io::Cell::Kind::kLarge) {
-      fault = std::string("its id is ") + io::kLargeNumberFault;
-    } else if (id == nullptr || id->text.empty()) {
+    std::string context;
+    std::string fault = io::question_fault(row, fields, question, context);
+    if (fault.empty() && question.id.empty()) {
       fault = "has no id in the field " + io::short_value(Json(id_field));
-    } else if (!ids.emplace(id->text, row.line).second) {
+    } else if (fault.empty() && !ids.emplace(question.id, row.line).second) {
       fault = "its id stood in a line before";
-    } else if (answers == nullptr || answers->kind != io::Cell::Kind::kList) {
-      fault = "has no list of answers in the field " + io::short_value(Json(options.label_field));
-    } else {
-      question.id = id->text;
-      question.question = text_of(row, "question");
-      question.context = file.contexts.size();
-      file.contexts.push_back(text_of(row, options.text_field));
-      for (const io::Cell& answer : answers->list) {
-        if (answer.kind != io::Cell::Kind::kText) fault = "its answers must be strings";
-        question.answers.push_back(answer.text);
-      }
     }
     if (!fault.empty()) {
       rows.bad.push_back({row.line, row.record, fault});
       continue;
     }
+    question.context = file.contexts.size();
+    file.contexts.push_back(std::move(context));
     file.version2 |= question.answers.empty();
     file.questions.push_back(std::move(question));
   }

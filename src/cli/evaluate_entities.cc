@@ -3,6 +3,7 @@
 #include <map>
 
 #include "cli/evaluate.h"
+#include "io/datasets/cells.h"
 #include "io/datasets/conll.h"
 #include "io/datasets/rows.h"
 #include "io/json.h"
@@ -12,16 +13,6 @@
 namespace longformer::cli {
 namespace {
 
-// Whether a cell is a list of strings, and which.
-bool take_list(const io::Cell* cell, std::vector<std::string>& texts) {
-  if (cell == nullptr || cell->kind != io::Cell::Kind::kList) return false;
-  for (const io::Cell& item : cell->list) {
-    if (item.kind != io::Cell::Kind::kText) return false;
-    texts.push_back(item.text);
-  }
-  return true;
-}
-
 Sentences read_json(const std::string& path, const std::string& field,
                     const EvaluateOptions& options, Evaluation& evaluation) {
   io::Rows rows = io::read_rows(path);
@@ -29,15 +20,8 @@ Sentences read_json(const std::string& path, const std::string& field,
   result.records = std::ssize(rows.rows) + std::ssize(rows.bad);
   for (const io::Row& row : rows.rows) {
     Sentence sentence;
-    std::string fault;
-    if (!take_list(row.find(field), sentence.tags)) {
-      fault = "has no list of strings in the field " + io::short_value(Json(field));
-    } else if (options.by_model && !take_list(row.find(options.text_field), sentence.words)) {
-      fault = "has no list of strings in the field " + io::short_value(Json(options.text_field));
-    } else if (options.by_model && sentence.words.size() != sentence.tags.size()) {
-      fault = "has " + std::to_string(sentence.words.size()) + " words and " +
-              std::to_string(sentence.tags.size()) + " tags";
-    }
+    const std::string fault = io::sentence_fault(row, options.by_model ? options.text_field : "",
+                                                 field, sentence.words, sentence.tags);
     if (fault.empty()) {
       result.read.emplace(row.record, std::move(sentence));
     } else {

@@ -1,7 +1,7 @@
 // evaluate: what a model with a head predicts, beside gold labels.
 #include <algorithm>
-#include <charconv>
 #include <functional>
+#include <optional>
 
 #include "cli/evaluate.h"
 #include "io/json.h"
@@ -9,6 +9,7 @@
 #include "tasks/answer.h"
 #include "tasks/classify.h"
 #include "tasks/fill_mask.h"
+#include "tasks/label_set.h"
 #include "tasks/long_text.h"
 #include "tasks/masked_text.h"
 #include "tasks/tag.h"
@@ -77,26 +78,15 @@ io::Cell prediction(const TaskInfo& info, std::span<const double> scores) {
 }
 
 // A gold label by its name or, where no label is called so, by its number.
-void use_names(const TaskInfo& info, const std::string& place, io::Cell& cell) {
-  for (io::Cell& item : cell.list) use_names(info, place, item);
-  if (cell.kind == io::Cell::Kind::kList ||
-      std::find(info.labels.begin(), info.labels.end(), cell.text) != info.labels.end()) {
-    return;
+void use_names(const tasks::LabelSet& labels, const std::string& place, io::Cell& cell) {
+  for (io::Cell& item : cell.list) use_names(labels, place, item);
+  if (cell.kind == io::Cell::Kind::kList) return;
+  const std::optional<int64_t> number = labels.find(cell.text);
+  if (!number) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "its label is none of the model's, which are " + labels.list(), place);
   }
-  size_t number = 0;
-  const char* const last = cell.text.data() + cell.text.size();
-  const auto [end, error] = std::from_chars(cell.text.data(), last, number);
-  if (error == std::errc() && end == last && number < info.labels.size()) {
-    cell.text = info.labels[number];
-    return;
-  }
-  std::string names;
-  for (const std::string& label : info.labels) {
-    names += (names.empty() ? "" : ", ") + io::short_value(Json(label));
-    if (names.size() > 200) break;
-  }
-  throw Error(ErrorCode::kInvalidArgument, "its label is none of the model's, which are " + names,
-              place);
+  cell.text = labels.name(*number);
 }
 
 // Calls `some` with ranges of at most kTextsHeld items.
@@ -119,10 +109,11 @@ Evaluation evaluate_classifier(const EvaluateOptions& options) {
   const TaskInfo& info = model.model.info();
   check_problem(options.task, info);
   if (info.problem != Problem::kRegression) {
+    const tasks::LabelSet labels(info.labels);
     for (io::Row& row : side.rows.rows) {
       for (auto& [name, cell] : row.cells) {
         if (name != options.label_field) continue;
-        use_names(info, options.data + " line " + std::to_string(row.line), cell);
+        use_names(labels, options.data + " line " + std::to_string(row.line), cell);
       }
     }
   }

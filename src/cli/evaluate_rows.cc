@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/evaluate.h"
+#include "io/datasets/cells.h"
 #include "io/datasets/rows.h"
 #include "io/json.h"
 #include "longformer/error.h"
@@ -17,23 +18,12 @@ namespace longformer::cli {
 namespace {
 
 using io::Cell;
+using io::label_fault;
+using io::labels_fault;
+using io::number_fault;
 using io::Row;
 
 std::string quoted(const std::string& name) { return io::short_value(Json(name)); }
-
-std::string label_fault(Cell& cell) {
-  if (cell.kind == Cell::Kind::kLarge) return std::string("is ") + io::kLargeNumberFault;
-  const bool label = cell.kind == Cell::Kind::kText || cell.kind == Cell::Kind::kNumber;
-  return label ? "" : "must be a string or a number";
-}
-
-std::string number_fault(Cell& cell) {
-  if (cell.kind == Cell::Kind::kNumber || cell.kind == Cell::Kind::kLarge) return "";
-  const char* const last = cell.text.data() + cell.text.size();
-  const auto [end, error] = std::from_chars(cell.text.data(), last, cell.number);
-  const bool number = cell.kind == Cell::Kind::kText && error == std::errc() && end == last;
-  return number && std::isfinite(cell.number) ? "" : "must be a finite number";
-}
 
 std::string numbers_fault(Cell& cell) {
   if (cell.kind != Cell::Kind::kList) return number_fault(cell);
@@ -54,29 +44,6 @@ std::string log_probabilities_fault(Cell& cell) {
            ". of the list); natural logarithms of probabilities are needed";
   }
   return above(cell) ? "is above 0; natural logarithms of probabilities are needed" : "";
-}
-
-// A list of labels; a text with the separator between them becomes one.
-std::string labels_fault(const std::string& separator, Cell& cell) {
-  if (cell.kind == Cell::Kind::kText) {
-    const std::string text = std::move(cell.text);
-    for (size_t at = 0; at < text.size();) {
-      const size_t end = std::min(text.find(separator, at), text.size());
-      Cell item;
-      item.kind = Cell::Kind::kText;
-      item.text = text.substr(at, end - at);
-      cell.list.push_back(std::move(item));
-      at = end + separator.size();
-    }
-    cell.kind = Cell::Kind::kList;
-    return "";
-  }
-  if (cell.kind != Cell::Kind::kList) return "must be a list of labels";
-  for (Cell& item : cell.list) {
-    if (item.kind == Cell::Kind::kLarge) return std::string("holds ") + io::kLargeNumberFault;
-    if (!label_fault(item).empty()) return "must be a list of strings or numbers";
-  }
-  return "";
 }
 
 int64_t records(const Side& side) { return std::ssize(side.rows.rows) + std::ssize(side.rows.bad); }

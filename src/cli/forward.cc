@@ -21,7 +21,6 @@
 #include "io/files.h"
 #include "longformer/task_model.h"
 #include "models/heads.h"
-#include "tasks/global_rule.h"
 
 namespace longformer::cli {
 namespace {
@@ -112,30 +111,12 @@ void check_rank(const InputTensors& in, const ForwardModel& model, const std::st
               place);
 }
 
-std::span<const int64_t> ids_of(const InputTensors& in, int64_t sequence) {
-  return std::span(in.input.input_ids)
-      .subspan(static_cast<size_t>(sequence * in.length()), static_cast<size_t>(in.length()));
-}
-
-// Global tokens as --global says, instead of the file's mask and of the class's default.
-void apply_global(const ForwardOptions& options, const TaskInfo& info, InputTensors& in) {
-  if (options.global.empty()) return;
-  const tasks::GlobalRule rule = tasks::GlobalRule::parse(options.global, info);
-  std::vector<uint8_t>& mask = in.input.global_attention_mask;
-  mask.clear();
-  if (!info.global_attention) return;
-  for (int64_t s = 0; s < in.sequences(); ++s) {
-    const std::vector<uint8_t> row = rule.apply(info, ids_of(in, s));
-    mask.insert(mask.end(), row.begin(), row.end());
-  }
-}
-
 // What a model with a head does where nobody says which tokens are global, said.
 void fill_default_global(const ForwardModel& model, InputTensors& in) {
   std::vector<uint8_t>& mask = in.input.global_attention_mask;
   if (!model.has_head() || !model.info().global_attention || !mask.empty()) return;
   for (int64_t s = 0; s < in.sequences(); ++s) {
-    const std::vector<uint8_t> row = default_global(model.info(), ids_of(in, s));
+    const std::vector<uint8_t> row = default_global(model.info(), in.ids(s));
     mask.insert(mask.end(), row.begin(), row.end());
   }
 }
@@ -258,7 +239,7 @@ int run_forward(const ForwardOptions& options) {
   report_overrides(model.encoder());
   report_new_head(model.info());
   check_rank(in, model, options.inputs);
-  apply_global(options, model.info(), in);
+  apply_global(options.global, model.info(), in);
   const double load_seconds = seconds_since(start);
   const uint64_t rss_loaded = resident_bytes();
   std::optional<AttentionTensors> attentions;

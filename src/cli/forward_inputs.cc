@@ -1,10 +1,13 @@
 #include "cli/forward_inputs.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
 #include "io/checkpoint/safetensors.h"
 #include "longformer/error.h"
+#include "tasks/global_rule.h"
 
 namespace longformer::cli {
 namespace {
@@ -27,7 +30,7 @@ std::vector<uint8_t> read_mask(const std::vector<int64_t>& values, const std::st
 
 }  // namespace
 
-InputTensors read_inputs(const std::string& path) {
+InputTensors read_inputs(const std::string& path, LabelTensors* labels) {
   InputTensors result;
   const io::SafetensorsFile file = io::read_safetensors(path);
   const Tensor* ids = nullptr;
@@ -48,6 +51,12 @@ InputTensors read_inputs(const std::string& path) {
   result.input.lengths.assign(static_cast<size_t>(element_count(ids->shape) / ids->shape.back()),
                               ids->shape.back());
   for (const io::NamedTensor& tensor : file.tensors) {
+    const bool label = std::find(std::begin(kLabelNames), std::end(kLabelNames), tensor.name) !=
+                       std::end(kLabelNames);
+    if (labels != nullptr && label) {
+      labels->emplace(tensor.name, tensor.tensor);
+      continue;
+    }
     if (tensor.tensor.shape != ids->shape) {
       throw Error(ErrorCode::kInvalidFile,
                   "tensor \"" + tensor.name + "\" has shape " + to_string(tensor.tensor.shape) +
@@ -80,6 +89,18 @@ InputTensors read_inputs(const std::string& path) {
     }
   }
   return result;
+}
+
+void apply_global(const std::string& global, const TaskInfo& info, InputTensors& in) {
+  if (global.empty()) return;
+  const tasks::GlobalRule rule = tasks::GlobalRule::parse(global, info);
+  std::vector<uint8_t>& mask = in.input.global_attention_mask;
+  mask.clear();
+  if (!info.global_attention) return;
+  for (int64_t s = 0; s < in.sequences(); ++s) {
+    const std::vector<uint8_t> row = rule.apply(info, in.ids(s));
+    mask.insert(mask.end(), row.begin(), row.end());
+  }
 }
 
 }  // namespace longformer::cli

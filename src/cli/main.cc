@@ -40,6 +40,8 @@ int run_command(int argc, char** argv) {
   add_answer(root, commands);
   add_tag(root, commands);
   add_forward(root, commands);
+  add_gradients(root, commands);
+  add_train(root, commands);
   add_tokenize(root, commands);
   add_convert(root, commands);
   add_inspect(root, commands);
@@ -49,6 +51,7 @@ int run_command(int argc, char** argv) {
   add_pattern(root, commands);
   add_attend(root, commands);
   add_evaluate(root, commands);
+  add_plot(root, commands);
   add_schema(root, commands);
   try {
     root.parse(argc, argv);

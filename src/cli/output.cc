@@ -115,7 +115,7 @@ ProgressBar::ProgressBar()
 
 ProgressBar::~ProgressBar() { clear(); }
 
-void ProgressBar::update(double share) {
+void ProgressBar::update(double share, const std::string& note) {
   const Clock::time_point now = Clock::now();
   if (!visible_ || now < next_) return;
   next_ = now + kBarInterval;
@@ -124,10 +124,11 @@ void ProgressBar::update(double share) {
   const int filled = static_cast<int>(share * kBarWidth);
   const double elapsed = std::chrono::duration<double>(now - start_).count();
   const std::string left = share > 0.002 ? minutes(elapsed * (1 - share) / share) + " left" : "";
-  std::fprintf(stderr, "\r[%s%s] %3d %%  %s\x1b[K",
+  const std::string more = note.empty() ? "" : (left.empty() ? "" : ", ") + note;
+  std::fprintf(stderr, "\r[%s%s] %3d %%  %s%s\x1b[K",
                std::string(static_cast<size_t>(filled), '#').c_str(),
                std::string(static_cast<size_t>(kBarWidth - filled), ' ').c_str(),
-               static_cast<int>(share * 100), left.c_str());
+               static_cast<int>(share * 100), left.c_str(), more.c_str());
   std::fflush(stderr);
 }
 

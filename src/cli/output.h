@@ -55,7 +55,8 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
   bool visible() const { return visible_; }
-  void update(double share);
+  // `note`: what else the line says.
+  void update(double share, const std::string& note = {});
   void clear();
 
  private:

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -16,6 +17,10 @@ namespace {
 
 constexpr size_t kLongestMessage = 1000;  // bytes
 constexpr int kStopWatching = SIGUSR2;
+
+// Of GracefulStop, read by the watcher.
+std::atomic<bool> waits_for_stop{false};
+std::atomic<int> stop_signal{0};
 
 void end_on_bus_error(int) {
   constexpr std::string_view kMessage =
@@ -34,9 +39,14 @@ sigset_t watched_signals() {
 void* watch_signals(void*) {
   const sigset_t signals = watched_signals();
   int signal = 0;
-  while (sigwait(&signals, &signal) != 0) {
+  while (true) {
+    while (sigwait(&signals, &signal) != 0) {
+    }
+    if (signal == kStopWatching) return nullptr;
+    int none = 0;
+    const bool polite = signal == SIGINT || signal == SIGTERM;
+    if (!polite || !waits_for_stop || !stop_signal.compare_exchange_strong(none, signal)) break;
   }
-  if (signal == kStopWatching) return nullptr;
   io::remove_temporaries();
   _exit(128 + signal);
 }
@@ -69,6 +79,13 @@ ProcessGuard::~ProcessGuard() {
   pthread_kill(watcher_, kStopWatching);
   pthread_join(watcher_, nullptr);
 }
+
+GracefulStop::GracefulStop() {
+  stop_signal = 0;
+  waits_for_stop = true;
+}
+GracefulStop::~GracefulStop() { waits_for_stop = false; }
+int GracefulStop::signal() const noexcept { return stop_signal; }
 
 void print_message(const std::string& message) {
   std::string shown = printable(message, Lines::kJoin);

@@ -24,6 +24,18 @@ class ProcessGuard {
   pthread_t watcher_;
 };
 
+// While one lives, the first SIGINT or SIGTERM asks for an end in good order instead of making one;
+// the second does not wait. At most one at a time.
+class GracefulStop {
+ public:
+  GracefulStop();
+  ~GracefulStop();
+  GracefulStop(const GracefulStop&) = delete;
+  GracefulStop& operator=(const GracefulStop&) = delete;
+  // The signal that came, 0 before.
+  int signal() const noexcept;
+};
+
 // Writes "longformer: message" to standard error as one line: control characters, which a file's
 // fields or names may hold, are replaced, and a very long message is cut.
 void print_message(const std::string& message);

@@ -1,9 +1,9 @@
-// c[m, n] = a[m, k] · B in f32, bf16 or u8 · s8, for B packed at load, transposed or plain; on the
-// calling thread alone. Layout: dense row-major. Any other row stride would make oneDNN fall to a
-// slower implementation with other bits. Numerics: f32 products and sums in the library's order
-// (s32 sums, exact, under kI8); a row's bits do not depend on m (products.cc says how), a column's
-// not on the range. Cost: 2 m n k FLOP at 0.9 or more of the core's peak from 16 rows up; about 0.3
-// us a call; 0.1 to 0.3 ms for the first call with a shape.
+// c[m, n] = a[m, k] · B in f32, bf16 or u8 · s8, for B packed at load, transposed or plain, and
+// a[k, m]ᵀ · b[k, n]; on the calling thread alone. Layout: dense row-major. Any other row stride
+// would make oneDNN fall to a slower implementation with other bits. Numerics: f32 products and
+// sums in the library's order (s32 sums, exact, under kI8); a row's bits do not depend on m
+// (products.cc says how), a column's not on the range. Cost: 2 m n k FLOP at 0.9 or more of the
+// core's peak from 16 rows up; about 0.3 us a call; 0.1 to 0.3 ms for the first call with a shape.
 #include "kernels/gemm.h"
 
 #include <algorithm>
@@ -74,9 +74,13 @@ const char* operation_name(Form form) {
     case Form::kPlain:
       return "matmul_nn";
     case Form::kPlainAdd:
+      return "matmul_nn +=";
+    case Form::kOuter:
+      return "matmul_tn";
+    case Form::kOuterAdd:
       break;
   }
-  return "matmul_nn +=";
+  return "matmul_tn +=";
 }
 
 void run(const ProductKey& key, const void* a, const void* weights, void* c) {
@@ -102,11 +106,44 @@ void run(const ProductKey& key, const void* a, const void* weights, void* c) {
   }
 }
 
+void check_bf16() {
+  if (supports(DType::kBF16)) return;
+  throw Error(ErrorCode::kInternal, "there are no products of BF16 on this processor");
+}
+
 void run_bf16(const ProductKey& key, const BFloat16* a, const BFloat16* b, float* c) {
-  if (!supports(DType::kBF16)) {
-    throw Error(ErrorCode::kInternal, "there are no products of BF16 on this processor");
-  }
+  check_bf16();
   run(key, a, b, c);
+}
+
+// to[m, k] = from[k, m], in squares that stay in the first-level cache.
+template <typename T>
+void transpose(int64_t m, int64_t k, const T* from, T* to) {
+  constexpr int64_t kSide = 16;
+  for (int64_t row = 0; row < m; row += kSide) {
+    const int64_t row_end = std::min(m, row + kSide);
+    for (int64_t column = 0; column < k; column += kSide) {
+      const int64_t column_end = std::min(k, column + kSide);
+      for (int64_t r = row; r < row_end; ++r) {
+        for (int64_t c = column; c < column_end; ++c) to[r * k + c] = from[c * m + r];
+      }
+    }
+  }
+}
+
+// Where the library's bits would depend on m, rows are wanted as rows: run() cuts them into blocks.
+template <typename T>
+void run_outer(const ProductKey& key, const T* a, const T* b, float* c) {
+  ThreadState& thread = ThreadState::current();
+  if (key.m < 1 || key.n < 1 || key.k < 1 || thread.find(key).product->any_rows) {
+    return run(key, a, b, c);
+  }
+  const auto size = static_cast<size_t>(key.m * key.k) * sizeof(T);
+  auto* rows = static_cast<T*>(thread.transposed_source.reserve(size));
+  transpose(key.m, key.k, a, rows);
+  ProductKey plain = key;
+  plain.form = key.form == Form::kOuterAdd ? Form::kPlainAdd : Form::kPlain;
+  run(plain, rows, b, c);
 }
 
 // Columns of a layout that cannot be taken apart: all are computed, in scratch.
@@ -161,6 +198,10 @@ Products products_of(const Rows& x, const LinearAccess::Impl& impl, Columns colu
 
 Form plain_form(Accumulate accumulate) {
   return accumulate == Accumulate::kYes ? Form::kPlainAdd : Form::kPlain;
+}
+
+Form outer_form(Accumulate accumulate) {
+  return accumulate == Accumulate::kYes ? Form::kOuterAdd : Form::kOuter;
 }
 
 std::string implementation(const ProductKey& key) {
@@ -245,6 +286,17 @@ void matmul_nn(int64_t m, int64_t n, int64_t k, const BFloat16* a, const BFloat1
   run_bf16({plain_form(accumulate), DType::kBF16, m, n, k}, a, b, c);
 }
 
+void matmul_tn(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c,
+               Accumulate accumulate) {
+  run_outer({outer_form(accumulate), DType::kF32, m, n, k}, a, b, c);
+}
+
+void matmul_tn(int64_t m, int64_t n, int64_t k, const BFloat16* a, const BFloat16* b, float* c,
+               Accumulate accumulate) {
+  check_bf16();
+  run_outer({outer_form(accumulate), DType::kBF16, m, n, k}, a, b, c);
+}
+
 int64_t row_quantum() {
   const ProductKey key{Form::kLinear, DType::kF32, 16, 768, 768};
   const auto& product = ThreadState::current().find(key).product;
@@ -258,6 +310,10 @@ std::string linear_implementation(int64_t rows, int64_t out_features, int64_t in
 
 std::string matmul_implementation(int64_t m, int64_t n, int64_t k, bool transposed_b, DType type) {
   return implementation({transposed_b ? Form::kTransposed : Form::kPlain, type, m, n, k});
+}
+
+std::string matmul_tn_implementation(int64_t m, int64_t n, int64_t k, DType type) {
+  return implementation({Form::kOuter, type, m, n, k});
 }
 
 std::string library_version() {

@@ -28,6 +28,11 @@ class PackedMatrix {
   static PackedMatrix pack(const int8_t* weight, const float* scales, int64_t out_features,
                            int64_t in_features);
 
+  // For the way back through a layer: the packed transpose of weight [out_features, in_features],
+  // so that linear() of rows [*, out_features] gives [*, in_features]. kF32 or kBF16.
+  static PackedMatrix pack_transposed(const float* weight, int64_t out_features,
+                                      int64_t in_features, DType type = DType::kF32);
+
   // A matrix without values, for what is planned before weights are there: linear() refuses it.
   static PackedMatrix planned(int64_t out_features, int64_t in_features, DType type);
 
@@ -89,6 +94,14 @@ void matmul_nt(int64_t m, int64_t n, int64_t k, const BFloat16* a, const BFloat1
 void matmul_nn(int64_t m, int64_t n, int64_t k, const BFloat16* a, const BFloat16* b, float* c,
                Accumulate accumulate = Accumulate::kNo);
 
+// c[m, n] = a[k, m]ᵀ · b[k, n], or c += …      (derivatives by keys, values and weights). The bits
+// of an element depend on k and on its own column of a and of b, not on m and n (below AVX-512 on n
+// too).
+void matmul_tn(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c,
+               Accumulate accumulate = Accumulate::kNo);
+void matmul_tn(int64_t m, int64_t n, int64_t k, const BFloat16* a, const BFloat16* b, float* c,
+               Accumulate accumulate = Accumulate::kNo);
+
 // Rows are computed in multiples of this (1 on AVX-512, 16 below), padded inside where the caller
 // has fewer.
 int64_t row_quantum();
@@ -98,6 +111,7 @@ std::string linear_implementation(int64_t rows, int64_t out_features, int64_t in
                                   DType weight_type = DType::kF32);
 std::string matmul_implementation(int64_t m, int64_t n, int64_t k, bool transposed_b,
                                   DType type = DType::kF32);
+std::string matmul_tn_implementation(int64_t m, int64_t n, int64_t k, DType type = DType::kF32);
 std::string library_version();  // "oneDNN 2.6.3"
 
 }  // namespace longformer::kernels

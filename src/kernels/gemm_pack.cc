@@ -39,16 +39,19 @@ void check_sizes(DType type, int64_t out_features, int64_t in_features) {
   }
 }
 
-// source: [out_features, in_features] of that type.
+// How a source lies in memory.
+enum class Order { kOutIn, kInOut };
+
 std::shared_ptr<LinearAccess::Impl> reorder(DType type, const void* source, int64_t out_features,
-                                            int64_t in_features) {
+                                            int64_t in_features, Order order = Order::kOutIn) {
   const ProfileScope scope({"pack weights", {out_features, in_features}, type_name(type)});
   const memory::desc layout = linear_weight_layout(type, out_features, in_features);
   auto impl = std::make_shared<LinearAccess::Impl>();
   ThreadState& thread = ThreadState::current();
   onednn::guarded("packing a weight matrix", [&] {
-    const memory::desc stored({in_features, out_features}, layout.data_type(),
-                              memory::dims{1, in_features});
+    const memory::dims strides =
+        order == Order::kOutIn ? memory::dims{1, in_features} : memory::dims{out_features, 1};
+    const memory::desc stored({in_features, out_features}, layout.data_type(), strides);
     memory from(stored, cpu_engine(), const_cast<void*>(source));
     impl->memory = memory(layout, cpu_engine());
     auto making = lock_creation();
@@ -114,6 +117,16 @@ void round_weights(const float* weight, std::vector<uint16_t>& rounded) {
   for_each_index(count, [=](int64_t i, int64_t) { out[i] = f32_to_bf16(weight[i]); });
 }
 
+// type: kF32 or kBF16.
+std::shared_ptr<LinearAccess::Impl> pack_floats(DType type, const float* weight,
+                                                int64_t out_features, int64_t in_features,
+                                                Order order) {
+  if (type == DType::kF32) return reorder(type, weight, out_features, in_features, order);
+  std::vector<uint16_t> rounded(static_cast<size_t>(out_features * in_features));
+  round_weights(weight, rounded);
+  return reorder(type, rounded.data(), out_features, in_features, order);
+}
+
 }  // namespace
 
 void quantize_weights(const float* weight, int64_t out_features, int64_t in_features,
@@ -128,22 +141,24 @@ void quantize_weights(const float* weight, int64_t out_features, int64_t in_feat
 PackedMatrix PackedMatrix::pack(const float* weight, int64_t out_features, int64_t in_features,
                                 DType type) {
   check_sizes(type, out_features, in_features);
-  const auto count = static_cast<size_t>(out_features * in_features);
   if (type == DType::kI8) {
-    std::vector<int8_t> values(count);
+    std::vector<int8_t> values(static_cast<size_t>(out_features * in_features));
     std::vector<float> scales(static_cast<size_t>(out_features));
     quantize_weights(weight, out_features, in_features, values.data(), scales.data());
     return pack(values.data(), scales.data(), out_features, in_features);
   }
-  const void* source = weight;
-  std::vector<uint16_t> rounded;
-  if (type == DType::kBF16) {
-    rounded.resize(count);
-    round_weights(weight, rounded);
-    source = rounded.data();
-  }
   return PackedMatrix(type, out_features, in_features,
-                      reorder(type, source, out_features, in_features));
+                      pack_floats(type, weight, out_features, in_features, Order::kOutIn));
+}
+
+PackedMatrix PackedMatrix::pack_transposed(const float* weight, int64_t out_features,
+                                           int64_t in_features, DType type) {
+  if (type == DType::kI8) {
+    throw Error(ErrorCode::kInternal, "transposed weights are F32 or BF16, not I8");
+  }
+  check_sizes(type, out_features, in_features);
+  return PackedMatrix(type, in_features, out_features,
+                      pack_floats(type, weight, in_features, out_features, Order::kInOut));
 }
 
 PackedMatrix PackedMatrix::pack(const int8_t* weight, const float* scales, int64_t out_features,

@@ -21,6 +21,8 @@ enum class Form : int32_t {
   kTransposed,  // second operand [n, k]
   kPlain,       // second operand [k, n]
   kPlainAdd,    // the same, added to the destination
+  kOuter,       // first operand [k, m], second [k, n]
+  kOuterAdd,    // the same, added to the destination
 };
 
 // type, of the second operand: kF32 (f32 · f32 -> f32), kBF16 (bf16 · bf16 -> f32) or kI8
@@ -86,7 +88,7 @@ class ThreadState {
   void execute(BoundProduct& bound, const void* source, const void* weights, void* destination);
   dnnl::stream& stream() noexcept { return stream_; }
 
-  Scratch padded_source, padded_destination, all_columns;
+  Scratch padded_source, padded_destination, all_columns, transposed_source;
 
  private:
   ThreadState();

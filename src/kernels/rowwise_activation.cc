@@ -1,12 +1,10 @@
-// act(x[r, c] + bias[c]) over the rows of a product, the same times a gate, and exp and tanh on
-// their own. How rows are read and written: rowwise_rows-inl.h.
-//   gelu       x Phi(x), Phi the normal distribution
-//   gelu_tanh  0.5 x (1 + tanh(u)) = x / (1 + e^(-2u)), u = sqrt(2 / pi) (x + 0.044715 x^3)
-//   silu       x / (1 + e^(-x));  quick_gelu  x / (1 + e^(-1.702 x));  relu  max(x, 0), NaN kept
-// Numerics: gelu within 3e-7 of the exact value for |x| <= 8, for negative x within 7e-8 (8e-8 on
-// targets without fused multiply-add, measured over all floats); gelu_tanh within 8e-7 for |x| <=
-// 8; both within 2e-7 |x|. Cost with AVX-512: GELU about 0.2 ns an element, 0.06 more from s32
-// sums, 0.1 more into bf16 or u8.
+// act(x[r, c] + bias[c]) over the rows of a product, the same times a gate, both backwards, and exp
+// and tanh on their own. Formulas: rowwise_activation-inl.h; how rows are read and written:
+// rowwise_rows-inl.h. Numerics: gelu within 3e-7 of the exact value for |x| <= 8, for negative x
+// within 7e-8 (8e-8 on targets without fused multiply-add, measured over all floats); gelu_tanh
+// within 8e-7 for |x| <= 8; both within 2e-7 |x|; derivatives within 6e-7. Cost with AVX-512: GELU
+// about 0.2 ns an element, 0.06 more from s32 sums, 0.1 more into bf16 or u8; backwards about 0.4
+// ns.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/rowwise_activation.cc"
 #include <hwy/foreach_target.h>
@@ -15,97 +13,13 @@
 #include <type_traits>
 
 #include "base/profile.h"
-#include "kernels/rowwise.h"
-#include "kernels/rowwise_math-inl.h"
+#include "kernels/rowwise_activation-inl.h"
+#include "kernels/rowwise_backward.h"
 #include "kernels/rowwise_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace longformer::kernels {
 namespace HWY_NAMESPACE {
-
-// max(x, 0) - t Phi(-t), t = |x|: one formula for both signs, in which nothing cancels.
-// Phi(-t) = 2^p, p = -1 + t (even(t^2) + t odd(t^2)), fitted on [0, 9] so that t 2^p is off by less
-// than 2.5e-8 max(t, 1) there; t beyond counts as 9, where t 2^p is 1e-18. With p = n + f, n whole:
-// 2^p = 2^n (1 + f s(f)), s fitted on |f| <= 1/2 to a relative error of 1e-7.
-struct Gelu {
-  HWY_INLINE VF operator()(F32 d, VF x) const {
-    const I32 di;
-    const VF one = hn::Set(d, 1.0f);
-    const VF t = at_most(d, 9.0f, hn::Abs(x));
-    const VF t2 = hn::Mul(t, t);
-    VF odd = hn::MulAdd(hn::Set(d, -0x1.424594p-27f), t2, hn::Set(d, -0x1.828a2ap-18f));
-    VF even = hn::MulAdd(hn::Set(d, 0x1.849a7ap-22f), t2, hn::Set(d, 0x1.8e711cp-15f));
-    odd = hn::MulAdd(odd, t2, hn::Set(d, -0x1.880162p-13f));
-    even = hn::MulAdd(even, t2, hn::Set(d, -0x1.6dfe3ep-13f));
-    odd = hn::MulAdd(odd, t2, hn::Set(d, 0x1.d3a8ccp-8f));
-    even = hn::MulAdd(even, t2, hn::Set(d, -0x1.ae8098p-5f));
-    odd = hn::MulAdd(odd, t2, hn::Set(d, -0x1.d6361ep-2f));
-    even = hn::MulAdd(even, t2, hn::Set(d, -0x1.26aefp0f));
-    const VF p = hn::MulAdd(hn::MulAdd(odd, t, even), t, hn::Neg(one));
-
-    const VF magic = hn::Set(d, 12582912.0f);
-    const VF rounded = hn::Add(p, magic);  // n stands in the low bits
-    const VF f = hn::Sub(p, hn::Sub(rounded, magic));
-    VF s = hn::MulAdd(hn::Set(d, 0x1.5bb9e6p-10f), f, hn::Set(d, 0x1.3cea98p-7f));
-    s = hn::MulAdd(s, f, hn::Set(d, 0x1.c6b754p-5f));
-    s = hn::MulAdd(s, f, hn::Set(d, 0x1.ebf9bcp-3f));
-    s = hn::MulAdd(s, f, hn::Set(d, 0x1.62e42ap-1f));
-    const VF power = hn::MulAdd(s, f, one);
-    const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, rounded));
-    const VF phi = hn::BitCast(d, hn::Add(hn::BitCast(di, power), exponent));
-    return hn::NegMulAdd(t, phi, hn::Max(x, hn::Zero(d)));
-  }
-};
-
-HWY_INLINE VF times_sigmoid(F32 d, VF x, VF minus_argument) {
-  return hn::Div(x, hn::Add(hn::Set(d, 1.0f), exp_full(d, minus_argument)));
-}
-
-struct GeluTanh {
-  HWY_INLINE VF operator()(F32 d, VF x) const {
-    const VF k = hn::Set(d, -1.5957691216057308f);  // -2 sqrt(2 / pi)
-    const VF cubic = hn::MulAdd(hn::Mul(hn::Set(d, 0.044715f), hn::Mul(x, x)), x, x);
-    return times_sigmoid(d, x, hn::Mul(k, cubic));
-  }
-};
-struct Silu {
-  HWY_INLINE VF operator()(F32 d, VF x) const { return times_sigmoid(d, x, hn::Neg(x)); }
-};
-struct QuickGelu {
-  HWY_INLINE VF operator()(F32 d, VF x) const {
-    return times_sigmoid(d, x, hn::Mul(hn::Set(d, -1.702f), x));
-  }
-};
-struct Relu {
-  HWY_INLINE VF operator()(F32 d, VF x) const {
-    return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x);
-  }
-};
-struct Tanh {
-  HWY_INLINE VF operator()(F32 d, VF x) const { return tanh_any(d, x); }
-};
-struct Exp {
-  HWY_INLINE VF operator()(F32 d, VF x) const { return exp_full(d, x); }
-};
-
-// Calls body with the functor of the activation.
-template <class Body>
-HWY_INLINE void with_activation(Activation activation, const Body& body) {
-  switch (activation) {
-    case Activation::kGelu:
-      return body(Gelu());
-    case Activation::kGeluTanh:
-      return body(GeluTanh());
-    case Activation::kRelu:
-      return body(Relu());
-    case Activation::kSilu:
-      return body(Silu());
-    case Activation::kTanh:
-      return body(Tanh());
-    case Activation::kQuickGelu:
-      return body(QuickGelu());
-  }
-}
 
 void bias_activation_target(int64_t rows, int64_t cols, Activation activation, const Products& x,
                             const float* bias, const RowsBuffer& out) {
@@ -145,6 +59,62 @@ void gated_activation_target(int64_t rows, int64_t cols, Activation activation, 
   });
 }
 
+// Each column is read before it is written.
+void activation_backward_target(int64_t rows, int64_t cols, Activation activation, const float* x,
+                                const float* bias, const float* d_y, const RowsBuffer& y,
+                                const RowsBuffer& d_a) {
+  const F32 d;
+  with_activation(activation, [&](const auto& f) {
+    with_sinks(y, [&](const auto& values) {
+      with_sinks(d_a, [&](const auto& slopes) {
+        for (int64_t r = 0; r < rows; ++r) {
+          const FloatRow from{x + r * cols, bias};
+          const float* d_row = d_y + r * cols;
+          const auto value = values.row(r);
+          const auto slope = slopes.row(r);
+          for_columns(d, static_cast<size_t>(cols), [=](auto access, size_t c) {
+            const ValueAndSlope both = f.both(d, from.biased(d, access, c));
+            const VF d_value = access.load(d, d_row + c);
+            value.put(d, access, both.value, c);
+            slope.put(d, access, hn::Mul(d_value, both.slope), c);
+          });
+        }
+      });
+    });
+  });
+}
+
+void gated_activation_backward_target(int64_t rows, int64_t cols, Activation activation,
+                                      const float* both, const float* both_bias, const float* d_y,
+                                      const RowsBuffer& y, const RowsBuffer& d_both) {
+  const F32 d;
+  const auto n = static_cast<size_t>(cols);
+  with_activation(activation, [&](const auto& f) {
+    with_sinks(y, [&](const auto& values) {
+      with_sinks(d_both, [&](const auto& slopes) {
+        for (int64_t r = 0; r < rows; ++r) {
+          const FloatRow from{both + 2 * r * cols, both_bias};
+          const float* d_row = d_y + r * cols;
+          const auto value = values.row(r);
+          const auto slope = slopes.row(r);
+          for_columns(d, n, [=](auto access, size_t c) {
+            const ValueAndSlope act = f.both(d, from.biased(d, access, c));
+            const VF gate = from.biased(d, access, n + c);
+            const VF d_value = access.load(d, d_row + c);
+            value.put(d, access, hn::Mul(act.value, gate), c);
+            slope.put(d, access, hn::Mul(hn::Mul(d_value, gate), act.slope), c);
+            slope.put(d, access, hn::Mul(d_value, act.value), n + c);
+          });
+        }
+      });
+    });
+  });
+}
+
+struct Exp {
+  HWY_INLINE VF operator()(F32 d, VF x) const { return exp_full(d, x); }
+};
+
 template <class F>
 HWY_INLINE void map_values(int64_t n, const float* x, float* y, const F& f) {
   const F32 d;
@@ -164,6 +134,8 @@ namespace longformer::kernels {
 
 HWY_EXPORT(bias_activation_target);
 HWY_EXPORT(gated_activation_target);
+HWY_EXPORT(activation_backward_target);
+HWY_EXPORT(gated_activation_backward_target);
 HWY_EXPORT(exp_values_target);
 HWY_EXPORT(tanh_values_target);
 
@@ -178,6 +150,19 @@ void gated_activation(int64_t rows, int64_t cols, Activation activation, const P
   const ProfileScope scope({"gated_activation", {rows, cols}});
   HWY_DYNAMIC_DISPATCH(gated_activation_target)
   (rows, cols, activation, x, bias, gate, gate_bias, out);
+}
+void activation_backward(int64_t rows, int64_t cols, Activation activation, const float* x,
+                         const float* bias, const float* d_y, const RowsBuffer& y,
+                         const RowsBuffer& d_a) noexcept {
+  const ProfileScope scope({"activation_backward", {rows, cols}});
+  HWY_DYNAMIC_DISPATCH(activation_backward_target)(rows, cols, activation, x, bias, d_y, y, d_a);
+}
+void gated_activation_backward(int64_t rows, int64_t cols, Activation activation, const float* both,
+                               const float* both_bias, const float* d_y, const RowsBuffer& y,
+                               const RowsBuffer& d_both) noexcept {
+  const ProfileScope scope({"gated_activation_backward", {rows, cols}});
+  HWY_DYNAMIC_DISPATCH(gated_activation_backward_target)
+  (rows, cols, activation, both, both_bias, d_y, y, d_both);
 }
 void exp_values(int64_t n, const float* x, float* y) noexcept {
   HWY_DYNAMIC_DISPATCH(exp_values_target)(n, x, y);

@@ -1,6 +1,7 @@
 // Row-wise moves and small sums: rows on their way into a product (rowwise_rows-inl.h has the
-// formulas), residuals, scaling and normalising rows, y += a x, the dot product. Cost: memory
-// bound; each element is read once and written once, and read twice where it becomes u8.
+// formulas), residuals, scaling and normalising rows, y += a x, y += x, sums of columns, row by
+// row, the dot product. Cost: memory bound; each element is read once and written once, and read
+// twice where it becomes u8.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/rowwise_move.cc"
 #include <hwy/foreach_target.h>
@@ -10,6 +11,7 @@
 
 #include "base/profile.h"
 #include "kernels/rowwise.h"
+#include "kernels/rowwise_backward.h"
 #include "kernels/rowwise_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -84,6 +86,52 @@ void add_scaled_target(int64_t cols, float a, const float* x, float* y) {
   });
 }
 
+void add_target(int64_t count, const float* x, float* y) {
+  const F32 d;
+  for_columns(d, static_cast<size_t>(count), [=](auto access, size_t i) {
+    access.store(d, hn::Add(access.load(d, y + i), access.load(d, x + i)), y + i);
+  });
+}
+
+template <class Access>
+HWY_INLINE VF load_row(F32 d, Access access, const float* p) {
+  return access.load(d, p);
+}
+template <class Access>
+HWY_INLINE VF load_row(F32 d, Access access, const BFloat16* p) {
+  const U32 du;
+  const auto half = access.load(U16(), reinterpret_cast<const uint16_t*>(p));
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, half)));
+}
+
+// Four rows at a time save reading and writing the sums; the order stays that of the rows.
+template <class T>
+HWY_INLINE void sum_columns(int64_t rows, int64_t cols, const T* x, float* sums) {
+  const F32 d;
+  const auto n = static_cast<size_t>(cols);
+  int64_t r = 0;
+  for (; r + 4 <= rows; r += 4, x += 4 * cols) {
+    for_columns(d, n, [=](auto access, size_t c) {
+      VF sum = access.load(d, sums + c);
+      for (size_t i = 0; i < 4; ++i) sum = hn::Add(sum, load_row(d, access, x + i * n + c));
+      access.store(d, sum, sums + c);
+    });
+  }
+  for (; r < rows; ++r, x += cols) {
+    for_columns(d, n, [=](auto access, size_t c) {
+      access.store(d, hn::Add(access.load(d, sums + c), load_row(d, access, x + c)), sums + c);
+    });
+  }
+}
+
+void add_column_sums_target(int64_t rows, int64_t cols, const Rows& x, float* sums) {
+  if (x.type == DType::kBF16) {
+    sum_columns(rows, cols, static_cast<const BFloat16*>(x.data), sums);
+  } else {
+    sum_columns(rows, cols, static_cast<const float*>(x.data), sums);
+  }
+}
+
 float dot_target(int64_t cols, const float* x, const float* y) {
   const F32 d;
   const size_t lanes = hn::Lanes(d);
@@ -118,6 +166,8 @@ HWY_EXPORT(bias_residual_target);
 HWY_EXPORT(scale_rows_target);
 HWY_EXPORT(normalize_rows_target);
 HWY_EXPORT(add_scaled_target);
+HWY_EXPORT(add_target);
+HWY_EXPORT(add_column_sums_target);
 HWY_EXPORT(dot_target);
 
 void to_rows(int64_t rows, int64_t cols, const float* x, const RowsBuffer& out) noexcept {
@@ -144,6 +194,15 @@ void normalize_rows(int64_t rows, int64_t cols, const float* x, const float* sum
 
 void add_scaled(int64_t cols, float a, const float* x, float* y) noexcept {
   HWY_DYNAMIC_DISPATCH(add_scaled_target)(cols, a, x, y);
+}
+
+void add(int64_t count, const float* x, float* y) noexcept {
+  HWY_DYNAMIC_DISPATCH(add_target)(count, x, y);
+}
+
+void add_column_sums(int64_t rows, int64_t cols, const Rows& x, float* sums) noexcept {
+  const ProfileScope scope({"add_column_sums", {rows, cols}});
+  HWY_DYNAMIC_DISPATCH(add_column_sums_target)(rows, cols, x, sums);
 }
 
 float dot(int64_t cols, const float* x, const float* y) noexcept {

@@ -121,6 +121,22 @@ struct BFloat16Sink {
 HWY_INLINE FloatSink sink(float* row) { return {row}; }
 HWY_INLINE BFloat16Sink sink(BFloat16* row) { return {row}; }
 
+// Rows of a buffer of type kF32 or kBF16, one sink each.
+template <class T>
+struct RowSinks {
+  const RowsBuffer& out;
+  HWY_INLINE auto row(int64_t r) const { return sink(static_cast<T*>(out.data) + r * out.stride); }
+};
+
+template <class Body>
+HWY_INLINE void with_sinks(const RowsBuffer& out, const Body& body) {
+  if (out.type == DType::kBF16) {
+    body(RowSinks<BFloat16>{out});
+  } else {
+    body(RowSinks<float>{out});
+  }
+}
+
 // The smallest and the largest value of a row and 0, kept as the bits of floats: among floats with
 // a sign the larger unsigned integer is the smaller float, among those without the larger signed
 // integer is the larger float, and NaN lies outside both infinities, so that it cannot get lost.

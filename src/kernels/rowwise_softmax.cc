@@ -6,7 +6,9 @@
 // row's sum NaN, and so its output; other rows do not see it. The order of the sums is fixed by
 // begin, end and width, so the bits depend on those and the scores alone. Cost: about 0.16 ns an
 // element with AVX-512, 0.06 more into bf16; two passes over a row that lies in the first-level
-// cache, three into bf16.
+// cache, three into bf16. Backwards, one pass over scores and d_p, about 0.16 ns an element:
+//   p = e^(score - logsumexp),  d_p = p (d_p - delta), both 0 where not counted
+// by selection, so that nothing that is not finite reaches a sum through a key that is not counted.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/rowwise_softmax.cc"
 #include <hwy/foreach_target.h>
@@ -18,6 +20,7 @@
 
 #include "base/profile.h"
 #include "kernels/rowwise.h"
+#include "kernels/rowwise_backward.h"
 #include "kernels/rowwise_math-inl.h"
 #include "kernels/rowwise_rows-inl.h"
 
@@ -158,6 +161,60 @@ void softmax_bf16_target(int64_t rows, int64_t width, const int32_t* begin, cons
                });
 }
 
+// Scores and d_p of one row on their way to p and p (d_p - delta).
+struct BackwardRow {
+  VF logsumexp;
+  VF delta;
+  float* scores;
+  float* d_p;
+  template <class Access>
+  HWY_INLINE void apply(F32 d, Access access, VF score, size_t c) const {
+    const VF p = exp_negative(d, hn::Sub(score, logsumexp));
+    const VF slope = hn::Mul(p, hn::Sub(access.load(d, d_p + c), delta));
+    access.store(d, p, scores + c);
+    access.store(d, hn::IfThenZeroElse(hn::Eq(p, hn::Zero(d)), slope), d_p + c);
+  }
+};
+
+HWY_INLINE void softmax_row_backward(F32 d, const Span& span, const BackwardRow& row) {
+  const size_t lanes = span.lanes;
+  const size_t end = std::min(span.width, (span.end + lanes - 1) / lanes * lanes);
+  for (float* values : {row.scores, row.d_p}) {
+    std::fill(values, values + span.first(), 0.0f);
+    std::fill(values + end, values + span.width, 0.0f);
+  }
+  for (size_t c = span.first(); c < span.end; c += lanes) {
+    if (span.whole(c)) {
+      row.apply(d, Whole(), hn::LoadU(d, row.scores + c), c);
+      continue;
+    }
+    const VF score = load_span(d, span, row.scores, c);
+    if (c + lanes <= span.width) {
+      row.apply(d, Whole(), score, c);
+    } else {
+      row.apply(d, Part{span.width - c}, score, c);
+    }
+  }
+}
+
+void softmax_backward_target(int64_t rows, int64_t width, const int32_t* begin, const int32_t* end,
+                             const float* logsumexp, const float* delta, float* scores,
+                             float* d_p) {
+  const F32 d;
+  for (int64_t r = 0; r < rows; ++r, scores += width, d_p += width) {
+    const int64_t first = std::clamp<int64_t>(begin[r], 0, width);
+    const int64_t last = std::clamp<int64_t>(end[r], first, width);
+    if (first == last || logsumexp[r] == kMinusInfinity) {
+      std::fill(scores, scores + width, 0.0f);
+      std::fill(d_p, d_p + width, 0.0f);
+      continue;
+    }
+    const Span span{static_cast<size_t>(first), static_cast<size_t>(last),
+                    static_cast<size_t>(width), hn::Lanes(d)};
+    softmax_row_backward(d, span, {hn::Set(d, logsumexp[r]), hn::Set(d, delta[r]), scores, d_p});
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace longformer::kernels
 HWY_AFTER_NAMESPACE();
@@ -167,6 +224,7 @@ namespace longformer::kernels {
 
 HWY_EXPORT(softmax_f32_target);
 HWY_EXPORT(softmax_bf16_target);
+HWY_EXPORT(softmax_backward_target);
 
 void softmax_strip(int64_t rows, int64_t width, const int32_t* begin, const int32_t* end,
                    float* scores, float* running_max, float* running_sum,
@@ -181,6 +239,14 @@ void softmax_strip(int64_t rows, int64_t width, const int32_t* begin, const int3
   const ProfileScope scope({"softmax_strip", {rows, width}});
   HWY_DYNAMIC_DISPATCH(softmax_bf16_target)
   (rows, width, begin, end, scores, running_max, running_sum, correction, probabilities);
+}
+
+void softmax_strip_backward(int64_t rows, int64_t width, const int32_t* begin, const int32_t* end,
+                            const float* logsumexp, const float* delta, float* scores,
+                            float* d_p) noexcept {
+  const ProfileScope scope({"softmax_strip_backward", {rows, width}});
+  HWY_DYNAMIC_DISPATCH(softmax_backward_target)
+  (rows, width, begin, end, logsumexp, delta, scores, d_p);
 }
 
 }  // namespace longformer::kernels

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "base/random.h"
 #include "io/checkpoint/checkpoint.h"
 #include "io/checkpoint/safetensors.h"
 #include "io/config.h"
@@ -117,6 +118,63 @@ Tensor tile_positions(const Tensor& old, const EncoderConfig& source, int64_t to
   return {old.dtype, {rows, old.shape[1]}, own_bytes(std::move(bytes)), 0};
 }
 
+Tensor random_positions(const Tensor& tiled, const EncoderConfig& source, uint64_t seed) {
+  std::vector<float> values = to_f32(tiled);
+  const int64_t columns = tiled.shape[1];
+  for (size_t i = static_cast<size_t>((source.pad_token_id + 1) * columns); i < values.size();
+       ++i) {
+    values[i] = static_cast<float>(0.02 * random_normal(seed, i));
+  }
+  return make_tensor(tiled.shape, std::span<const float>(values));
+}
+
+// The head of a masked language model under the names of BERT and of RoBERTa and its descendants,
+// the second being Longformer's too. The output matrix is the word table's.
+struct HeadTensor {
+  const char* bert;
+  const char* longformer;
+};
+constexpr HeadTensor kHeadTensors[] = {
+    {"cls.predictions.transform.dense.weight", "lm_head.dense.weight"},
+    {"cls.predictions.transform.dense.bias", "lm_head.dense.bias"},
+    {"cls.predictions.transform.LayerNorm.weight", "lm_head.layer_norm.weight"},
+    {"cls.predictions.transform.LayerNorm.bias", "lm_head.layer_norm.bias"},
+    {"cls.predictions.bias", "lm_head.bias"},
+};
+
+// Adds the head; false where the source has none. Throws kUnsupported for one that the long class
+// has no place for.
+bool add_head(const io::Checkpoint& checkpoint, const io::Config& config,
+              const EncoderConfig& source, std::vector<io::NamedTensor>& tensors) {
+  const bool bert = source.positions == PositionRule::kSequential;
+  std::vector<io::NamedTensor> head;
+  for (const HeadTensor& names : kHeadTensors) {
+    const std::string name = bert ? names.bert : names.longformer;
+    if (!checkpoint.contains(name)) return false;
+    head.push_back({names.longformer, checkpoint.tensor(name)});
+    check_finite(head.back().tensor, name, checkpoint.directory());
+  }
+  if (!config.boolean("tie_word_embeddings", true)) {
+    throw Error(ErrorCode::kUnsupported,
+                "the head has an output matrix of its own (tie_word_embeddings is false); convert "
+                "without the head",
+                config.place());
+  }
+  if (bert && source.activation != kernels::Activation::kGelu) {
+    throw Error(ErrorCode::kUnsupported,
+                "the head's activation is that of the layers (hidden_act), in a Longformer it is "
+                "gelu; convert without the head",
+                config.place());
+  }
+  for (io::NamedTensor& tensor : tensors) tensor.name = "longformer." + tensor.name;
+  tensors.insert(tensors.end(), head.begin(), head.end());
+  return true;
+}
+
+bool is_kept_head(const std::string& name) {
+  return name.starts_with("cls.predictions.") || name.starts_with("lm_head.");
+}
+
 // "….self.query.weight" -> "….self.query_global.weight"; empty for other names.
 std::string global_name(const std::string& name) {
   for (const std::string_view projection : {".self.query.", ".self.key.", ".self.value."}) {
@@ -141,6 +199,9 @@ std::vector<io::NamedTensor> long_tensors(const io::Checkpoint& checkpoint,
     if (resolved.name == kPositions) {
       tensor = tile_positions(tensor, source, settings.max_tokens,
                               settings.position_period.value_or(source.trained_tokens()));
+      if (settings.new_positions == NewPositions::kRandom) {
+        tensor = random_positions(tensor, source, settings.seed);
+      }
     }
     if (const std::string global = global_name(resolved.name); !global.empty()) {
       tensors.push_back({global, tensor});
@@ -239,14 +300,21 @@ ConvertReport convert_to_long(const fs::path& source, const fs::path& destinatio
   report.dropped = resolution.report.unexpected;
   report.refused = checkpoint.refused();
   io::write_directory_atomic(destination, [&](const fs::path& temporary) {
-    const auto tensors = long_tensors(checkpoint, resolution, source_config, settings);
+    auto tensors = long_tensors(checkpoint, resolution, source_config, settings);
+    io::Config changed = long_config(config, source_config, settings);
+    if (settings.head == LongModelHead::kKept &&
+        add_head(checkpoint, config, source_config, tensors)) {
+      changed.set("architectures", std::vector<std::string>{"LongformerForMaskedLM"});
+      std::erase_if(report.dropped, is_kept_head);
+    }
     report.tensors = static_cast<int64_t>(tensors.size());
     io::write_safetensors(temporary / "model.safetensors", tensors);
-    io::write_file_atomic(temporary / "config.json",
-                          long_config(config, source_config, settings).dump());
+    io::write_file_atomic(temporary / "config.json", changed.dump());
     report.files = copy_companions(source, temporary);
     lengthen_companions(temporary, source_config.model_type, settings.max_tokens);
-    compare(source, temporary, source_config, settings, report);
+    if (settings.new_positions == NewPositions::kCopied) {
+      compare(source, temporary, source_config, settings, report);
+    }
   });
   return report;
 }

@@ -22,13 +22,25 @@
 
 namespace longformer {
 
+enum class LongModelHead {
+  kDropped,  // the bare encoder
+  kKept,     // with the head of a masked language model, where the source has one
+};
+enum class NewPositions {
+  kCopied,  // as below
+  kRandom,  // from N(0, 0.02), but for those in front of the first token: what copying is worth
+};
+
 struct LongModelSettings {
   int64_t max_tokens = 0;                  // N, special tokens included
   int64_t attention_window = 0;            // two-sided width, the same in each layer
   std::optional<int64_t> position_period;  // P; default: all rows that tokens of the source read
   std::optional<int64_t> cls_token_id;     // written to config.json where known
   std::optional<int64_t> sep_token_id;
-  LoadOptions load;  // threads of the check
+  LongModelHead head = LongModelHead::kDropped;
+  NewPositions new_positions = NewPositions::kCopied;
+  uint64_t seed = 0;  // of random positions
+  LoadOptions load;   // threads of the check, which random positions make pointless
 };
 
 struct ConvertReport {

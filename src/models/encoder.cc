@@ -13,6 +13,7 @@
 #include "io/config.h"
 #include "kernels/isa.h"
 #include "kernels/rowwise.h"
+#include "models/batch_contexts.h"
 #include "models/encoder_batch.h"
 #include "models/family.h"
 #include "models/layer_plans.h"
@@ -96,44 +97,6 @@ Encoder Encoder::load(const std::filesystem::path& directory, const LoadOptions&
 namespace {
 
 constexpr int64_t kNormRowsPerTask = 64;
-
-// What the layers of one batch are computed with. Layers that agree share a plan, and the angles of
-// one rotary base.
-class BatchContexts {
- public:
-  BatchContexts(const EncoderConfig& config, const EncoderInput& input, const EncoderBatch& batch,
-                ThreadPool& pool)
-      : config_(config),
-        batch_(batch),
-        pool_(pool),
-        plans_(config, attention_pattern(config, input)) {
-    for (int64_t layer = 0; layer < config.layers; ++layer) {
-      contexts_.push_back({&plans_.of(layer), angles_of(layer)});
-    }
-  }
-
-  const LayerPlans& plans() const { return plans_; }
-  const std::vector<LayerContext>& contexts() const { return contexts_; }
-
- private:
-  const RotaryAngles* angles_of(int64_t layer) {
-    if (config_.position_kind != PositionKind::kRotary) return nullptr;
-    const double theta = config_.rotary_theta[static_cast<size_t>(layer)];
-    std::unique_ptr<RotaryAngles>& angles = angles_[theta];
-    if (angles == nullptr) {
-      angles = std::make_unique<RotaryAngles>(
-          make_rotary_angles(batch_.positions, theta, config_.head_dim(), pool_));
-    }
-    return angles.get();
-  }
-
-  const EncoderConfig& config_;
-  const EncoderBatch& batch_;
-  ThreadPool& pool_;
-  LayerPlans plans_;
-  std::map<double, std::unique_ptr<RotaryAngles>> angles_;
-  std::vector<LayerContext> contexts_;
-};
 
 void normalize(const LayerNorm& norm, int64_t rows, int64_t cols, float* x, ThreadPool& pool) {
   pool.run((rows + kNormRowsPerTask - 1) / kNormRowsPerTask, [&](int64_t task, int) {

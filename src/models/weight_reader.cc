@@ -43,14 +43,24 @@ kernels::PackedMatrix pack_rows(const Matrix& matrix, int64_t first, int64_t row
 
 WeightReader::WeightReader(const io::Checkpoint& checkpoint, const io::Resolution& resolution,
                            const Precision& precision)
-    : checkpoint_(checkpoint), precision_(precision) {
+    : read_([&](const std::string& source) { return read_matrix(checkpoint, source); }),
+      read_int8_([&](const std::string& source, const std::string& scales) {
+        return read_int8_matrix(checkpoint, source, scales);
+      }),
+      precision_(precision) {
   for (const io::ResolvedTensor& tensor : resolution.tensors) {
     sources_[tensor.name] = tensor.source;
   }
 }
 
+WeightReader::WeightReader(const ParameterSet& parameters,
+                           std::map<std::string, std::string> sources, const Precision& precision)
+    : read_([&](const std::string& source) { return Matrix(parameters.view(source)); }),
+      precision_(precision),
+      sources_(std::move(sources)) {}
+
 Tensor WeightReader::tensor(const std::string& name) const {
-  return read_matrix(checkpoint_, sources_.at(name)).tensor();
+  return read_(sources_.at(name)).tensor();
 }
 
 std::vector<float> WeightReader::vector(const std::string& name) const {
@@ -59,8 +69,8 @@ std::vector<float> WeightReader::vector(const std::string& name) const {
 
 Matrix WeightReader::matrix(const std::string& name) const {
   const auto scales = sources_.find(scale_name(name));
-  if (scales == sources_.end()) return read_matrix(checkpoint_, sources_.at(name));
-  return read_int8_matrix(checkpoint_, sources_.at(name), scales->second);
+  if (scales == sources_.end()) return read_(sources_.at(name));
+  return read_int8_(sources_.at(name), scales->second);
 }
 
 // A matrix of as many equal parts, one above the other.

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "io/checkpoint/checkpoint.h"
 #include "models/precision.h"
+#include "nn/parameters.h"
 #include "ops/attention_block.h"
 #include "ops/weights.h"
 
@@ -20,8 +22,15 @@ class WeightReader {
   // Refers to checkpoint and precision.
   WeightReader(const io::Checkpoint& checkpoint, const io::Resolution& resolution,
                const Precision& precision);
+  // From what is being trained. sources: names of the model -> of the parameters. Refers to
+  // parameters and precision; what it gives shares the memory of tables and global projections.
+  WeightReader(const ParameterSet& parameters, std::map<std::string, std::string> sources,
+               const Precision& precision);
 
-  bool has(const std::string& name) const { return !sources_.at(name).empty(); }
+  bool has(const std::string& name) const {
+    const auto source = sources_.find(name);
+    return source != sources_.end() && !source->second.empty();
+  }
 
   // As stored, floating.
   Tensor tensor(const std::string& name) const;
@@ -43,7 +52,8 @@ class WeightReader {
   template <int64_t parts>
   std::array<Linear, parts> linears(const std::string& name, const WeightTypes& types) const;
 
-  const io::Checkpoint& checkpoint_;
+  std::function<Matrix(const std::string& source)> read_;  // floating
+  std::function<Matrix(const std::string& source, const std::string& scales)> read_int8_;
   const Precision& precision_;
   std::map<std::string, std::string> sources_;
 };

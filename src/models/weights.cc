@@ -52,20 +52,6 @@ AttentionWeights read_attention(const WeightReader& reader, const EncoderConfig&
   return attention;
 }
 
-EncoderLayer read_layer(const WeightReader& reader, const EncoderConfig& config, int64_t index) {
-  const TensorNames& names = *config.names;
-  const std::string prefix = layer_prefix(config, index);
-  EncoderLayer layer;
-  layer.attention = read_attention(reader, config, index);
-  layer.feed_forward.inner = reader.linear(prefix + names.inner);
-  layer.feed_forward.outer = reader.outer(prefix + names.outer);
-  layer.feed_forward.norm = reader.norm(prefix + names.feed_forward_norm, config.layer_norm_eps);
-  layer.feed_forward.placement = config.norm_placement;
-  layer.feed_forward.kind = config.feed_forward;
-  layer.feed_forward.activation = config.activation;
-  return layer;
-}
-
 PositionTable read_positions(const WeightReader& reader, const EncoderConfig& config) {
   using Reading = PositionTable::Reading;
   EmbeddingTable table(reader.tensor(std::string(config.names->position_embeddings) + ".weight"));
@@ -73,18 +59,6 @@ PositionTable read_positions(const WeightReader& reader, const EncoderConfig& co
   if (config.position_scheme == PositionScheme::kRepeat) reading = Reading::kRepeat;
   if (config.position_scheme == PositionScheme::kExtend) reading = Reading::kInterpolate;
   return PositionTable(std::move(table), reading, config.reserved_rows(), config.max_tokens());
-}
-
-EmbeddingWeights read_embeddings(const WeightReader& reader, const EncoderConfig& config) {
-  const TensorNames& names = *config.names;
-  EmbeddingWeights embeddings;
-  embeddings.word = EmbeddingTable(reader.tensor(std::string(names.word_embeddings) + ".weight"));
-  if (names.position_embeddings != nullptr) {
-    embeddings.position = read_positions(reader, config);
-    embeddings.type = EmbeddingTable(reader.tensor(std::string(names.type_embeddings) + ".weight"));
-  }
-  embeddings.norm = reader.norm(names.embedding_norm, config.layer_norm_eps);
-  return embeddings;
 }
 
 // Collects what a config asks for.
@@ -192,6 +166,32 @@ class TensorList {
 };
 
 }  // namespace
+
+EncoderLayer read_layer(const WeightReader& reader, const EncoderConfig& config, int64_t index) {
+  const TensorNames& names = *config.names;
+  const std::string prefix = layer_prefix(config, index);
+  EncoderLayer layer;
+  layer.attention = read_attention(reader, config, index);
+  layer.feed_forward.inner = reader.linear(prefix + names.inner);
+  layer.feed_forward.outer = reader.outer(prefix + names.outer);
+  layer.feed_forward.norm = reader.norm(prefix + names.feed_forward_norm, config.layer_norm_eps);
+  layer.feed_forward.placement = config.norm_placement;
+  layer.feed_forward.kind = config.feed_forward;
+  layer.feed_forward.activation = config.activation;
+  return layer;
+}
+
+EmbeddingWeights read_embeddings(const WeightReader& reader, const EncoderConfig& config) {
+  const TensorNames& names = *config.names;
+  EmbeddingWeights embeddings;
+  embeddings.word = EmbeddingTable(reader.tensor(std::string(names.word_embeddings) + ".weight"));
+  if (names.position_embeddings != nullptr) {
+    embeddings.position = read_positions(reader, config);
+    embeddings.type = EmbeddingTable(reader.tensor(std::string(names.type_embeddings) + ".weight"));
+  }
+  embeddings.norm = reader.norm(names.embedding_norm, config.layer_norm_eps);
+  return embeddings;
+}
 
 std::vector<io::ExpectedTensor> expected_tensors(const EncoderConfig& config) {
   TensorList list(config);

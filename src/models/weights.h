@@ -7,6 +7,7 @@
 #include "io/checkpoint/checkpoint.h"
 #include "models/family.h"
 #include "models/precision.h"
+#include "models/weight_reader.h"
 #include "nn/encoder_stack.h"
 #include "nn/head.h"
 
@@ -51,5 +52,9 @@ struct LoadWeights {
 };
 EncoderWeights load_weights(const io::Checkpoint& checkpoint, const EncoderConfig& config,
                             const LoadWeights& options, ThreadPool& pool);
+
+// Parts of it from any source. A layer on a pool thread.
+EmbeddingWeights read_embeddings(const WeightReader& reader, const EncoderConfig& config);
+EncoderLayer read_layer(const WeightReader& reader, const EncoderConfig& config, int64_t layer);
 
 }  // namespace longformer

@@ -83,7 +83,8 @@ void tile_keys_values(const EncoderLayer& layer, const LayerContext& context, in
 
 void tile_attend(const EncoderLayer& layer, const LayerContext& context, int64_t head_dim,
                  const float* x, const RowTile& tile, const KeyValuePlanes& planes,
-                 const float* global_context, float* attended, TileScratch& scratch) {
+                 const float* global_context, float* attended, TileScratch& scratch,
+                 const LayerRecord* record) {
   const AttentionPlan& plan = *context.plan;
   const int64_t heads = plan.pattern.heads;
   const int64_t hidden = heads * head_dim;
@@ -91,27 +92,37 @@ void tile_attend(const EncoderLayer& layer, const LayerContext& context, int64_t
   const float* in = attention_input(layer.attention, rows.size(), hidden, x + tile.begin * hidden,
                                     scratch.attended_rows);
   scratch.queries.tile = &tile;
+  const QueryPlanes& queries = record == nullptr ? scratch.queries : record->queries;
+  const AttendRecord attend_record = record == nullptr ? AttendRecord{} : record->attend_record();
   project_queries(context, layer.attention, head_dim, scratch.input.convert(0, rows.size(), in),
-                  rows, {0, heads}, scratch.queries, scratch.sums);
+                  rows, {0, heads}, queries, scratch.sums);
   // Head by head: its keys and values serve all query tiles while they are in the cache.
   for (int32_t head = 0; head < heads; ++head) {
     for (int32_t t = tile.first_tile; t < tile.first_tile + tile.tile_count; ++t) {
       if (plan.tiles[t].group != plan.head_group[head]) continue;
-      attend(plan, head_dim, t, head, scratch.queries, planes, attended, tile.begin,
-             scratch.attention);
+      attend(plan, head_dim, t, head, queries, planes, attended, tile.begin, scratch.attention,
+             attend_record);
     }
   }
   replace_global_rows(plan, hidden, rows, global_context, attended);
 }
 
 void tile_finish(const EncoderLayer& layer, int64_t rows, const float* attended, const float* x,
-                 float* y, TileScratch& scratch) {
+                 float* y, TileScratch& scratch, const LayerRecord* record, int64_t first_row) {
   const FeedForwardWeights& feed_forward = layer.feed_forward;
-  const int64_t hidden = feed_forward.outer.weight.out_features();
-  float* a = scratch.attended_rows;
   const AttentionWeights& attention = layer.attention;
-  add_linear(attention.output, attention.norm, attention.placement, rows,
-             scratch.context.convert(0, rows, attended), x, a, scratch.sums);
+  const int64_t hidden = feed_forward.outer.weight.out_features();
+  const auto add = [&](const Linear& linear, const LayerNorm& norm, int64_t count,
+                       const kernels::Rows& input, const float* from, float* to,
+                       const ResidualRecord& kept) {
+    if (record == nullptr) {
+      return add_linear(linear, norm, attention.placement, count, input, from, to, scratch.sums);
+    }
+    add_linear(linear, norm, attention.placement, count, input, from, to, scratch.sums, kept);
+  };
+  float* a = scratch.attended_rows;
+  add(attention.output, attention.norm, rows, scratch.context.convert(0, rows, attended), x, a,
+      record == nullptr ? ResidualRecord{} : record->attention_record(first_row, hidden));
   for (int64_t first = 0; first < rows; first += kFeedForwardRows) {
     const int64_t count = std::min(kFeedForwardRows, rows - first);
     const float* from = a + first * hidden;
@@ -119,8 +130,10 @@ void tile_finish(const EncoderLayer& layer, int64_t rows, const float* attended,
     feed_forward_inner(feed_forward, count, scratch.attended.convert(0, count, in),
                        {0, feed_forward.intermediate()},
                        scratch.inner.buffer(0, scratch.inner_sums), scratch.inner_sums);
-    add_linear(feed_forward.outer, feed_forward.norm, feed_forward.placement, count,
-               scratch.inner.rows(0, scratch.inner_sums), from, y + first * hidden, scratch.sums);
+    add(feed_forward.outer, feed_forward.norm, count, scratch.inner.rows(0, scratch.inner_sums),
+        from, y + first * hidden,
+        record == nullptr ? ResidualRecord{}
+                          : record->feed_forward_record(first_row + first, hidden));
   }
 }
 

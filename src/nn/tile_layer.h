@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "nn/encoder_layer.h"
+#include "nn/layer_record.h"
 #include "ops/operand.h"
 
 namespace longformer {
@@ -47,12 +48,17 @@ inline constexpr int64_t kFeedForwardRows = 128;
 void tile_keys_values(const EncoderLayer& layer, const LayerContext& context, int64_t head_dim,
                       const float* x, RowRange rows, const KeyValuePlanes& planes,
                       TileScratch& scratch);
-// What the rows of the tile attend to, [tile rows, hidden].
+// What the rows of the tile attend to, [tile rows, hidden]. With a record, queries and logsumexp
+// stay in it, and its dropout applies.
 void tile_attend(const EncoderLayer& layer, const LayerContext& context, int64_t head_dim,
                  const float* x, const RowTile& tile, const KeyValuePlanes& planes,
-                 const float* global_context, float* attended, TileScratch& scratch);
+                 const float* global_context, float* attended, TileScratch& scratch,
+                 const LayerRecord* record = nullptr);
 // The layer's output y from that and the layer's input x, [rows, hidden] each; y may be x.
+// `record` and the row of the batch that these begin with: as above, for the sums in front of
+// norms.
 void tile_finish(const EncoderLayer& layer, int64_t rows, const float* attended, const float* x,
-                 float* y, TileScratch& scratch);
+                 float* y, TileScratch& scratch, const LayerRecord* record = nullptr,
+                 int64_t first_row = 0);
 
 }  // namespace longformer

@@ -147,19 +147,19 @@ void project_queries(const LayerContext& context, const AttentionWeights& weight
 
 void attend(const AttentionPlan& plan, int64_t head_dim, int32_t tile_index, int32_t head,
             const QueryPlanes& queries, const KeyValuePlanes& planes, float* attended,
-            int64_t first_row, AttentionScratch& scratch) {
+            int64_t first_row, AttentionScratch& scratch, const AttendRecord& record) {
   const QueryTile& tile = plan.tiles[tile_index];
   const int64_t hidden = plan.pattern.heads * head_dim;
   const int64_t query = tile.query_row - queries.first_row(plan, tile.group);
   float* out = attended + (tile.first_row - first_row) * hidden + head * head_dim;
+  const int64_t query_row = head * queries.plane_rows + query;
+  float* lse = record.logsumexp == nullptr ? nullptr : record.logsumexp + query_row;
   with_type(planes.type, [&](auto* element) {
     using T = std::remove_pointer_t<decltype(element)>;
     const int64_t plane = head * plan.key_rows * head_dim;
-    attention_tile(
-        plan, tile, head_dim,
-        static_cast<const T*>(queries.q) + (head * queries.plane_rows + query) * head_dim,
-        static_cast<const T*>(planes.k) + plane, static_cast<const T*>(planes.v) + plane, out,
-        tile.step * hidden, nullptr, scratch);
+    attention_tile(plan, tile, head_dim, static_cast<const T*>(queries.q) + query_row * head_dim,
+                   static_cast<const T*>(planes.k) + plane, static_cast<const T*>(planes.v) + plane,
+                   out, tile.step * hidden, lse, scratch, head, record.dropout);
   });
 }
 

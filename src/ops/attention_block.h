@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "attention/backward.h"
 #include "attention/forward.h"
 #include "attention/plan.h"
 #include "kernels/gemm.h"
@@ -93,11 +94,17 @@ void project_queries(const LayerContext& context, const AttentionWeights& weight
                      const kernels::Rows& input, RowRange rows, HeadRange heads,
                      const QueryPlanes& queries, float* sums);
 
+// What training does besides: dropout of probabilities, and keeping the logsumexp of each query.
+struct AttendRecord {
+  const AttentionDropout* dropout = nullptr;  // null: none
+  float* logsumexp = nullptr;                 // [heads][queries.plane_rows]; null: not kept
+};
+
 // One head of query tile `tile` of the plan. Row `row` of the batch goes to attended + (row -
 // first_row) * hidden + head * head_dim.
 void attend(const AttentionPlan& plan, int64_t head_dim, int32_t tile, int32_t head,
             const QueryPlanes& queries, const KeyValuePlanes& planes, float* attended,
-            int64_t first_row, AttentionScratch& scratch);
+            int64_t first_row, AttentionScratch& scratch, const AttendRecord& record = {});
 
 // Rows of `attended` that are global take what GlobalAttention computed for them: global_context
 // [global rows of the batch, hidden], in the order of plan.global_rows; null: none are.

@@ -7,6 +7,7 @@
 
 #include "attention/align.h"
 #include "base/thread_pool.h"
+#include "kernels/dropout.h"
 #include "kernels/rowwise.h"
 
 namespace longformer {
@@ -102,29 +103,56 @@ void GlobalAttention::resize(const AttentionPlan& plan, int64_t head_dim, int th
   }
 }
 
-void GlobalAttention::absorb_queries(const AttentionPlan& plan, const AttentionWeights& weights,
-                                     const float* x, const Job& job, int64_t head) {
-  const GlobalRows& global = plan.global_rows[job.entry];
-  std::vector<float> inputs(static_cast<size_t>(job.count * hidden_));
-  for (int64_t i = 0; i < job.count; ++i) {
-    std::memcpy(inputs.data() + i * hidden_, x + global.rows[job.first + i] * hidden_,
-                static_cast<size_t>(hidden_) * sizeof(float));
+std::vector<float> global_queries(const AttentionWeights& weights, int64_t hidden, int64_t head_dim,
+                                  int64_t head, const int64_t* rows, int64_t count,
+                                  const float* x) {
+  std::vector<float> inputs(static_cast<size_t>(count * hidden));
+  for (int64_t i = 0; i < count; ++i) {
+    std::memcpy(inputs.data() + i * hidden, x + rows[i] * hidden,
+                static_cast<size_t>(hidden) * sizeof(float));
   }
-  const int64_t head_rows = head * head_dim_;  // of the projections
+  const int64_t head_rows = head * head_dim;  // of the projections
   std::vector<float> widened;
-  std::vector<float> q(static_cast<size_t>(job.count * head_dim_));
-  kernels::matmul_nt(job.count, head_dim_, hidden_, inputs.data(),
-                     weights.query_global.weight.read(head_rows, head_dim_, widened), q.data());
-  const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim_));
-  for (int64_t i = 0; i < job.count; ++i) {
-    for (int64_t c = 0; c < head_dim_; ++c) {
-      float& value = q[i * head_dim_ + c];
+  std::vector<float> q(static_cast<size_t>(count * head_dim));
+  kernels::matmul_nt(count, head_dim, hidden, inputs.data(),
+                     weights.query_global.weight.read(head_rows, head_dim, widened), q.data());
+  const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
+  for (int64_t i = 0; i < count; ++i) {
+    for (int64_t c = 0; c < head_dim; ++c) {
+      float& value = q[i * head_dim + c];
       value = (value + weights.query_global.bias[head_rows + c]) * scale;
     }
   }
+  return q;
+}
+
+void GlobalAttention::absorb_queries(const AttentionPlan& plan, const AttentionWeights& weights,
+                                     const float* x, const Job& job, int64_t head) {
+  const std::vector<float> q =
+      global_queries(weights, hidden_, head_dim_, head,
+                     plan.global_rows[job.entry].rows.data() + job.first, job.count, x);
+  std::vector<float> widened;
   float* absorbed = absorbed_.data() + (job.absorbed + head * job.count) * hidden_;
   kernels::matmul_nn(job.count, hidden_, head_dim_, q.data(),
-                     weights.key_global.weight.read(head_rows, head_dim_, widened), absorbed);
+                     weights.key_global.weight.read(head * head_dim_, head_dim_, widened),
+                     absorbed);
+}
+
+// Drops probabilities [rows of the job, width] of a block of keys and adds up what is kept.
+void GlobalAttention::drop(const AttentionPlan& plan, const Job& job, const Interval& block,
+                           int64_t width, float* probabilities, float* kept) const {
+  const GlobalRows& global = plan.global_rows[job.entry];
+  const int64_t begin = plan.sequence_begin[global.sequence];
+  for (int64_t row = 0; row < heads_ * job.count; ++row) {
+    const int64_t position = global.rows[job.first + row % job.count] - begin;
+    const uint64_t key = dropout_->row_key(global.sequence, row / job.count, position);
+    float* const values = probabilities + row * width;
+    kernels::dropout_rows(1, width, dropout_->rule, &key,
+                          static_cast<uint32_t>(block.begin - begin), 1, values, width);
+    float sum = 0.0f;
+    for (int64_t j = 0; j < width; ++j) sum += values[j];
+    kept[row] = sum;
+  }
 }
 
 void GlobalAttention::block_partial(const AttentionPlan& plan, const float* x, const Job& job,
@@ -159,6 +187,7 @@ void GlobalAttention::block_partial(const AttentionPlan& plan, const float* x, c
   std::fill_n(scratch.end.begin(), rows, static_cast<int32_t>(keys));
   kernels::softmax_strip(rows, padded, scratch.begin.data(), scratch.end.data(), scores, maxima,
                          totals, scratch.corrections.data());
+  if (dropout_ != nullptr) drop(plan, job, block, padded, scores, kept_.data() + partial);
   kernels::matmul_nn(rows, hidden_, padded, scores, key_rows, sums_.data() + partial * hidden_);
 }
 
@@ -167,20 +196,29 @@ void GlobalAttention::merge(const AttentionPlan& plan, const AttentionWeights& w
   const int64_t blocks = static_cast<int64_t>(plan.global_rows[job.entry].blocks.size());
   const int64_t stride = heads_ * job.count;
   std::vector<float> mean(static_cast<size_t>(job.count * hidden_), 0.0f);
+  std::vector<float> kept(static_cast<size_t>(job.count), 1.0f);  // Σ p
   for (int64_t i = 0; i < job.count; ++i) {
     const int64_t row = head * job.count + i;
     float most = kMinusInfinity;
     for (int64_t b = 0; b < blocks; ++b)
       most = std::max(most, maxima_[job.partial + b * stride + row]);
     float total = 0.0f;
+    float kept_total = 0.0f;
     for (int64_t b = 0; b < blocks; ++b) {
       const int64_t at = job.partial + b * stride + row;
       if (totals_[at] == 0.0f) continue;  // a block of masked keys only
       const float weight = std::exp(maxima_[at] - most);
       total += weight * totals_[at];
+      if (dropout_ != nullptr) kept_total += weight * kept_[at];
       kernels::add_scaled(hidden_, weight, sums_.data() + at * hidden_, mean.data() + i * hidden_);
     }
     for (int64_t c = 0; c < hidden_; ++c) mean[i * hidden_ + c] /= total;
+    if (dropout_ != nullptr) kept[i] = kept_total / total;
+    if (record_ == nullptr) continue;
+    const int64_t kept_row = heads_ * job.context_row + row;
+    record_->logsumexp[kept_row] = most + std::log(total);
+    record_->kept[kept_row] = kept[i];
+    std::copy_n(mean.data() + i * hidden_, hidden_, record_->means.data() + kept_row * hidden_);
   }
   const int64_t head_rows = head * head_dim_;
   std::vector<float> widened;
@@ -190,12 +228,22 @@ void GlobalAttention::merge(const AttentionPlan& plan, const AttentionWeights& w
   for (int64_t i = 0; i < job.count; ++i) {
     float* to = context_.data() + (job.context_row + i) * hidden_ + head_rows;
     for (int64_t c = 0; c < head_dim_; ++c)
-      to[c] = out[i * head_dim_ + c] + weights.value_global.bias[head_rows + c];
+      to[c] = out[i * head_dim_ + c] + kept[i] * weights.value_global.bias[head_rows + c];
   }
 }
 
 void GlobalAttention::run(const AttentionPlan& plan, const AttentionWeights& weights,
-                          const float* x, ThreadPool& pool) {
+                          const float* x, ThreadPool& pool, const AttentionDropout* dropout,
+                          GlobalRecord* record) {
+  dropout_ = dropout;
+  record_ = record;
+  if (dropout != nullptr) grow(kept_, static_cast<int64_t>(totals_.size()));
+  if (record != nullptr && !jobs_.empty()) {
+    const auto rows = static_cast<size_t>(heads_ * (jobs_.back().context_row + jobs_.back().count));
+    record->logsumexp.resize(rows);
+    record->kept.resize(rows);
+    record->means.resize(rows * static_cast<size_t>(hidden_));
+  }
   for (const Wave& wave : waves_) {
     const int64_t heads_of_jobs = wave.job_count * heads_;
     pool.run(heads_of_jobs, [&](int64_t task, int) {

@@ -18,6 +18,18 @@ namespace longformer {
 
 class ThreadPool;
 
+// What the backward pass needs of a forward pass. Rows: those of a job, head by head, one job
+// behind the other.
+struct GlobalRecord {
+  std::vector<float> logsumexp;  // [rows]
+  std::vector<float> means;      // [rows, hidden]: Σ p_j x_j, dropout applied
+  std::vector<float> kept;       // [rows]: Σ p_j, dropout applied; 1 without
+};
+
+// The scaled queries of `count` rows of x [*, hidden] in one head: [count, head_dim].
+std::vector<float> global_queries(const AttentionWeights& weights, int64_t hidden, int64_t head_dim,
+                                  int64_t head, const int64_t* rows, int64_t count, const float* x);
+
 class GlobalAttention {
  public:
   static constexpr int64_t kJobQueries = 16;  // global queries that are computed together
@@ -30,8 +42,10 @@ class GlobalAttention {
 
   // Computes what the global rows attend to: context() is [global rows of the batch, hidden] in the
   // order of plan.global_rows. x: [rows, hidden], the layer's input.
+  // With dropout (null: none), probabilities are dropped; with a record, it is filled.
   void run(const AttentionPlan& plan, const AttentionWeights& weights, const float* x,
-           ThreadPool& pool);
+           ThreadPool& pool, const AttentionDropout* dropout = nullptr,
+           GlobalRecord* record = nullptr);
   const float* context() const noexcept { return jobs_.empty() ? nullptr : context_.data(); }
 
  private:
@@ -70,6 +84,8 @@ class GlobalAttention {
                      int worker);
   void merge(const AttentionPlan& plan, const AttentionWeights& weights, const Job& job,
              int64_t head);
+  void drop(const AttentionPlan& plan, const Job& job, const Interval& block, int64_t width,
+            float* probabilities, float* kept) const;
 
   int64_t heads_ = 0;
   int64_t head_dim_ = 0;
@@ -82,6 +98,9 @@ class GlobalAttention {
   std::vector<float> sums_;      // [blocks · rows of each job][hidden]: Σ exp(score - max) x_j
   std::vector<float> maxima_;    // [blocks · rows of each job]
   std::vector<float> totals_;    // the same: Σ exp(score - max)
+  std::vector<float> kept_;      // the same with dropout applied; only with dropout
+  const AttentionDropout* dropout_ = nullptr;  // of the run
+  GlobalRecord* record_ = nullptr;
   struct Scratch {
     std::vector<float> scores;  // [rows of a job][kGlobalBlock]
     std::vector<float>

@@ -149,16 +149,16 @@ double rank_of(const Answer& answer, const AnswerOptions& options) {
   return answer.none ? answer.score - options.no_answer_threshold : answer.score;
 }
 
-CutText cut_question(const TaskTextModel& model, std::string question, std::string text,
+CutText cut_question(const TextSpace& space, std::string question, std::string text,
                      const AnswerOptions& options) {
   check_text(question, "question");
   check_text(text, "text");
-  const int64_t length = options.max_seq_len > 0 ? options.max_seq_len : model.max_tokens();
-  if (length > model.max_tokens()) {
+  const int64_t length = options.max_seq_len > 0 ? options.max_seq_len : space.max_tokens;
+  if (length > space.max_tokens) {
     refuse("windows of " + std::to_string(length) + " tokens are asked for, and the model reads " +
-           std::to_string(model.max_tokens()) + " at most");
+           std::to_string(space.max_tokens) + " at most");
   }
-  const auto around = static_cast<int64_t>(model.tokenizer.encode_pair(question, "").size());
+  const auto around = static_cast<int64_t>(space.tokenizer.encode_pair(question, "").size());
   if (around >= length) {
     refuse("the question has " + std::to_string(around) +
            " tokens with the special ones and leaves no room for text in a window of " +
@@ -166,7 +166,7 @@ CutText cut_question(const TaskTextModel& model, std::string question, std::stri
   }
   CutText cut;
   const text::TruncationSettings settings = window_settings(options, length, length - around);
-  cut.windows = model.tokenizer.encode_windows(question, text::TextInput(text), {}, settings);
+  cut.windows = space.tokenizer.encode_windows(question, text::TextInput(text), {}, settings);
   for (const text::Encoding& window : cut.windows) {
     cut.tokens += std::count(window.sequence.begin(), window.sequence.end(), int8_t{1});
   }

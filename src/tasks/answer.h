@@ -50,7 +50,7 @@ double rank_of(const Answer& answer, const AnswerOptions& options);
 
 // `first` is the question, `second` the text. Throws kInvalidArgument for an empty one, a question
 // that fills the window, a stride that the room for text does not allow, lengths beyond the model.
-CutText cut_question(const TaskTextModel& model, std::string question, std::string text,
+CutText cut_question(const TextSpace& space, std::string question, std::string text,
                      const AnswerOptions& options);
 
 // Visits the texts in order, with their answers. The windows go through the model in calls of

@@ -7,7 +7,7 @@
 
 namespace longformer::tasks {
 
-std::vector<CutText> cut_choices(const TaskTextModel& model, const ChoiceQuestion& question,
+std::vector<CutText> cut_choices(const TextSpace& space, const ChoiceQuestion& question,
                                  LongText long_text) {
   if (question.choices.empty()) {
     throw Error(ErrorCode::kInvalidArgument, "there is no choice to choose from");
@@ -22,7 +22,7 @@ std::vector<CutText> cut_choices(const TaskTextModel& model, const ChoiceQuestio
     std::string second = choice;
     if (has_context && !question.question.empty()) second = question.question + " " + choice;
     try {
-      pairs.push_back(cut_text(model, has_context ? question.context : question.question,
+      pairs.push_back(cut_text(space, has_context ? question.context : question.question,
                                std::move(second), long_text, text::Truncation::kOnlyFirst));
     } catch (const Error& error) {
       throw Error(error.code(), error.what(), "choice " + std::to_string(i + 1));

@@ -22,7 +22,7 @@ struct ChoiceQuestion {
 // the question and the choice; without a context the question stands in its place. Contexts that
 // are too long are cut off (kTruncate; only they are), or refused; windows are not possible.
 // Throws kInvalidArgument without choices, or where question and choice alone fill the model.
-std::vector<CutText> cut_choices(const TaskTextModel& model, const ChoiceQuestion& question,
+std::vector<CutText> cut_choices(const TextSpace& space, const ChoiceQuestion& question,
                                  LongText long_text);
 
 struct Choice {

@@ -15,12 +15,12 @@ int64_t count_tokens(const text::Encoding& tokens, int8_t sequence) {
 
 }  // namespace
 
-CutText cut_text(const TaskTextModel& model, std::string first, std::optional<std::string> second,
-                 LongText long_text, text::Truncation cut) {
+CutText cut_text(const TextSpace& space, std::string first, std::optional<std::string> second,
+                 LongText long_text, text::Truncation cut, std::optional<int64_t> stride) {
   CutText result;
   text::Encoding whole =
-      second ? model.tokenizer.encode_pair(first, *second) : model.tokenizer.encode(first);
-  const int64_t capacity = model.max_tokens();
+      second ? space.tokenizer.encode_pair(first, *second) : space.tokenizer.encode(first);
+  const int64_t capacity = space.max_tokens;
   const auto total = static_cast<int64_t>(whole.size());
   const int64_t first_tokens = count_tokens(whole, 0);
   const int64_t second_tokens = count_tokens(whole, 1);
@@ -46,14 +46,16 @@ CutText cut_text(const TaskTextModel& model, std::string first, std::optional<st
                         " that the model reads at once for windows over the first; shorten it");
       }
       settings.strategy = text::Truncation::kOnlyFirst;
-      settings.stride = window_overlap(room, 0);
-      // Windows of equal size, rather than a last one of a few tokens.
-      const std::vector<Window> plan = plan_windows(first_tokens, room, settings.stride);
-      settings.max_length = plan[0].size() + specials + second_tokens;
+      settings.stride = stride.value_or(window_overlap(room, 0));
+      if (!stride) {
+        // Windows of equal size, rather than a last one of a few tokens.
+        const std::vector<Window> plan = plan_windows(first_tokens, room, settings.stride);
+        settings.max_length = plan[0].size() + specials + second_tokens;
+      }
     }
     std::optional<text::TextInput> other;
     if (second) other = text::TextInput(*second);
-    result.windows = model.tokenizer.encode_windows(first, other, {}, settings);
+    result.windows = space.tokenizer.encode_windows(first, other, {}, settings);
     if (long_text == LongText::kTruncate) {
       result.windows.resize(1);
       result.truncated_tokens = total - static_cast<int64_t>(result.windows[0].size());

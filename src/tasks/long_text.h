@@ -26,10 +26,13 @@ struct CutText {
   int64_t truncated_tokens = 0;         // of these, left out
 };
 
-// `cut`: which of a pair kTruncate shortens. Throws kInvalidArgument where the text is too long
-// (kRefuse, saying both lengths) or the second one leaves no room for windows over the first.
-CutText cut_text(const TaskTextModel& model, std::string first, std::optional<std::string> second,
-                 LongText long_text, text::Truncation cut = text::Truncation::kLongestFirst);
+// `cut`: which of a pair kTruncate shortens. `stride`: tokens that neighbouring windows share;
+// none: as inference chooses it. Throws kInvalidArgument where the text is too long (kRefuse,
+// saying both lengths), the second one leaves no room for windows over the first, or the stride
+// none to go on.
+CutText cut_text(const TextSpace& space, std::string first, std::optional<std::string> second,
+                 LongText long_text, text::Truncation cut = text::Truncation::kLongestFirst,
+                 std::optional<int64_t> stride = {});
 
 // Tokens [begin, end) of an encoding without special tokens, between those of the model.
 text::Encoding wrap_tokens(const text::Tokenizer& tokenizer, const text::Encoding& tokens,

@@ -17,6 +17,22 @@ constexpr int64_t kHeldCalls = 8;  // of the encoder whose windows are kept at o
 
 }  // namespace
 
+bool is_chosen(uint64_t seed, uint64_t place, const MaskSettings& settings) {
+  return random_uniform(seed, kDraws * place) < settings.share;
+}
+
+int64_t hide_token(int64_t id, uint64_t seed, uint64_t place, const MaskSettings& settings) {
+  const uint64_t draw = kDraws * place;
+  if (random_uniform(seed, draw + 1) < kMasked) return settings.mask_id;
+  if (random_uniform(seed, draw + 2) >= kReplaced) return id;
+  const double random = random_uniform(seed, draw + 3);
+  if (settings.replacements.empty()) {
+    return static_cast<int64_t>(random * static_cast<double>(settings.vocabulary));
+  }
+  const auto count = static_cast<double>(settings.replacements.size());
+  return settings.replacements[static_cast<size_t>(random * count)];
+}
+
 MaskedSequence mask_tokens(const text::Encoding& tokens, uint64_t number, uint64_t before,
                            const MaskSettings& settings) {
   MaskedSequence result;
@@ -25,17 +41,12 @@ MaskedSequence mask_tokens(const text::Encoding& tokens, uint64_t number, uint64
   const uint64_t seed = random_bits(settings.seed, number);
   for (size_t t = 0; t < tokens.size(); ++t) {
     if (tokens.sequence[t] < 0) continue;  // special
-    const uint64_t draw = kDraws * before++;
-    if (random_uniform(seed, draw) >= settings.share) continue;
+    const uint64_t place = before++;
+    if (!is_chosen(seed, place, settings)) continue;
     int64_t& id = result.sequence.tokens.ids[t];
     result.targets.push_back(id);
     result.sequence.wanted[t] = 1;
-    if (random_uniform(seed, draw + 1) < kMasked) {
-      id = settings.mask_id;
-    } else if (random_uniform(seed, draw + 2) < kReplaced) {
-      id = static_cast<int64_t>(random_uniform(seed, draw + 3) *
-                                static_cast<double>(settings.vocabulary));
-    }
+    id = hide_token(id, seed, place, settings);
   }
   return result;
 }

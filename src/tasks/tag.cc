@@ -387,16 +387,16 @@ class Tagger {
 
 }  // namespace
 
-TagInput tag_input(const TaskTextModel& model, std::string text) {
+TagInput tag_input(const TextSpace& space, std::string text) {
   TagInput input;
-  input.tokens = model.tokenizer.encode(text, {.add_special_tokens = false});
+  input.tokens = space.tokenizer.encode(text, {.add_special_tokens = false});
   input.text = std::move(text);
   count_characters(input);
   number_words(input);
   return input;
 }
 
-TagInput tag_input(const TaskTextModel& model, std::span<const std::string> words) {
+TagInput tag_input(const TextSpace& space, std::span<const std::string> words) {
   TagInput input;
   input.split = true;
   for (const std::string& word : words) {
@@ -406,15 +406,15 @@ TagInput tag_input(const TaskTextModel& model, std::span<const std::string> word
     input.words.push_back({begin, static_cast<int64_t>(input.text.size())});
   }
   const text::EncodeSettings plain{.add_special_tokens = false};
-  if (spells_words_alike(model.tokenizer)) {
-    input.tokens = model.tokenizer.encode(text::TextInput(words), plain);
+  if (spells_words_alike(space.tokenizer)) {
+    input.tokens = space.tokenizer.encode(text::TextInput(words), plain);
     for (size_t token = 0; token < input.tokens.size(); ++token) {
       const int64_t begin = input.words[index_of(input.tokens.words[token])].begin;
       input.tokens.offsets[token].begin += begin;
       input.tokens.offsets[token].end += begin;
     }
   } else {
-    input.tokens = model.tokenizer.encode(input.text, plain);
+    input.tokens = space.tokenizer.encode(input.text, plain);
     assign_words(input);
   }
   count_characters(input);

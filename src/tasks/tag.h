@@ -38,11 +38,11 @@ struct TagInput {
   std::vector<ByteRange> words;
   bool split = false;  // words were given
 };
-TagInput tag_input(const TaskTextModel& model, std::string text);
+TagInput tag_input(const TextSpace& space, std::string text);
 // A tokenizer that spells a word by itself otherwise than behind a space, as byte-level ones
 // without add_prefix_space do, reads the joined words; others read each word by itself, as the
 // reference's is_split_into_words does.
-TagInput tag_input(const TaskTextModel& model, std::span<const std::string> words);
+TagInput tag_input(const TextSpace& space, std::span<const std::string> words);
 
 struct TextEntity {
   std::string label;  // under kNone that of the token, else the name of the entity

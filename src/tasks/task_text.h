@@ -28,6 +28,15 @@ struct TaskTextModel {
 TaskTextModel load_task_text_model(const std::filesystem::path& directory,
                                    const TaskOptions& options = {});
 
+// What cuts texts into sequences needs of a model.
+struct TextSpace {
+  const text::Tokenizer& tokenizer;
+  int64_t max_tokens;  // of one sequence, special tokens included
+  TextSpace(const text::Tokenizer& words, int64_t tokens) : tokenizer(words), max_tokens(tokens) {}
+  TextSpace(const TaskTextModel& model)  // NOLINT(google-explicit-constructor)
+      : tokenizer(model.tokenizer), max_tokens(model.max_tokens()) {}
+};
+
 // One sequence on its way into the model.
 struct TaskSequence {
   text::Encoding tokens;  // special tokens included; of one text or a pair

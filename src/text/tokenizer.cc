@@ -281,6 +281,10 @@ std::optional<int64_t> Tokenizer::id(std::string_view token) const {
 
 bool Tokenizer::has_token(int64_t id) const { return impl_->table.has(id); }
 
+bool Tokenizer::is_special(int64_t id) const {
+  return impl_->table.has(id) && impl_->added.is_special(impl_->table.token(id));
+}
+
 const std::string& Tokenizer::token(int64_t id) const {
   if (!has_token(id)) {
     throw Error(ErrorCode::kInvalidArgument,

@@ -101,6 +101,7 @@ class Tokenizer {
   int64_t vocabulary_size() const;  // largest id + 1, added tokens included
   std::optional<int64_t> id(std::string_view token) const;
   bool has_token(int64_t id) const;            // ids may have gaps
+  bool is_special(int64_t id) const;           // left out by decode(skip_special_tokens)
   const std::string& token(int64_t id) const;  // throws kInvalidArgument outside the vocabulary
   std::string decode(const std::vector<int64_t>& ids, bool skip_special_tokens = true) const;
   // What the decoder makes of any strings, as the reference's convert_tokens_to_string.

@@ -143,10 +143,6 @@ const BadCase kBadCases[] = {
      },
      {"blocks.extra[0][1][1] is 3", "0 to 2"}},
     {"memory", [](AttentionPattern& p) { p.memory.length = -4; }, {"memory.length", "-4"}},
-    {"dropout", [](AttentionPattern& p) { p.dropout.probability = 1.5; }, {"dropout", "1.5"}},
-    {"dropout_nan",
-     [](AttentionPattern& p) { p.dropout.probability = std::numeric_limits<double>::quiet_NaN(); },
-     {"dropout", "nan"}},
 };
 
 TEST(PatternValidate, RefusesContradictionsNamingFieldAndValue) {
@@ -195,7 +191,6 @@ TEST(PatternUnsupported, CompileNamesTheField) {
       {"memory.length = 5", [](AttentionPattern& p) { p.memory.length = 5; }},
       {"memory.cross_source", [](AttentionPattern& p) { p.memory.cross_source = true; }},
       {"bias = slopes", [](AttentionPattern& p) { p.bias = BiasKind::kSlopes; }},
-      {"dropout.probability = 0.1", [](AttentionPattern& p) { p.dropout.probability = 0.1; }},
   };
   for (const auto& [field, change] : cases) {
     AttentionPattern pattern = small_pattern();

@@ -4,11 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
+#include "backward_case.h"
 #include "longformer/error.h"
+#include "patterns.h"
 
 namespace longformer {
 namespace {
+
+using testing::Draws;
 
 const double kNothing = -std::numeric_limits<double>::infinity();
 
@@ -129,6 +134,96 @@ TEST(AttentionReference, RefusesInputsOfAnotherSize) {
   inputs = four_tokens();
   inputs.head_dim = 0;
   EXPECT_THROW(attention_reference(pattern, inputs), Error);
+}
+
+TEST(AttentionReference, DropoutComesBehindTheSoftmax) {
+  AttentionPattern pattern;
+  pattern.lengths = {4};
+  const Draws draws(1, 0.5);
+  const ReferenceOutputs outputs = attention_reference(pattern, four_tokens(), &draws.dropout);
+  std::vector<double> expected;
+  for (int64_t i = 0; i < 4; ++i) {
+    const uint64_t key = draws.dropout.row_key(0, 0, i);
+    double sum = 0;
+    for (uint32_t j = 0; j < 4; ++j) {
+      if (kernels::dropout_bits(key, j) >= 0x80000000u) sum += 2 * 0.1 * (j + 1) * 10 * (j + 1);
+    }
+    expected.push_back(sum);
+  }
+  expect_near(outputs.out, expected);
+  expect_near(outputs.lse, std::vector<double>(4, std::log(10.0)));
+}
+
+TEST(AttentionReference, KeysOfDropoutDiffer) {
+  const Draws draws(2, 0.5);
+  const uint64_t key = draws.dropout.row_key(0, 0, 0);
+  EXPECT_NE(key, draws.dropout.row_key(1, 0, 0));
+  EXPECT_NE(key, draws.dropout.row_key(0, 1, 0));
+  EXPECT_NE(key, draws.dropout.row_key(0, 0, 1));
+}
+
+// A loss that is linear in what comes out: its derivatives by every input, by central differences.
+void expect_differences(const AttentionPattern& pattern, testing::Random& random,
+                        const AttentionDropout* dropout) {
+  ReferenceInputs inputs;
+  inputs.head_dim = 3;
+  int64_t tokens = 0;
+  for (const int64_t length : pattern.lengths) tokens += length;
+  const int64_t size = tokens * pattern.heads * inputs.head_dim;
+  const auto draw = [&] {
+    const std::vector<float> values = random.values(size);
+    return std::vector<double>(values.begin(), values.end());
+  };
+  std::vector<double>* const tensors[] = {&inputs.q,        &inputs.k,        &inputs.v,
+                                          &inputs.global_q, &inputs.global_k, &inputs.global_v};
+  for (std::vector<double>* tensor : tensors) *tensor = draw();
+  const std::vector<double> d_out = draw();
+  const auto loss = [&] {
+    const ReferenceOutputs outputs = attention_reference(pattern, inputs, dropout);
+    double sum = 0;
+    for (size_t i = 0; i < d_out.size(); ++i) sum += d_out[i] * outputs.out[i];
+    return sum;
+  };
+  const ReferenceDerivatives got = attention_reference_backward(pattern, inputs, d_out, dropout);
+  const std::vector<double>* const derivatives[] = {&got.q,        &got.k,        &got.v,
+                                                    &got.global_q, &got.global_k, &got.global_v};
+  for (size_t t = 0; t < 6; ++t) {
+    if (derivatives[t]->empty()) {
+      ASSERT_FALSE(pattern.global_projections);
+      continue;
+    }
+    for (int64_t probe = 0; probe < std::min<int64_t>(size, 12); ++probe) {
+      const auto i = static_cast<size_t>(random.between(0, size - 1));
+      const double before = (*tensors[t])[i], step = 1e-4;
+      (*tensors[t])[i] = before + step;
+      const double above = loss();
+      (*tensors[t])[i] = before - step;
+      const double below = loss();
+      (*tensors[t])[i] = before;
+      const double difference = (above - below) / (2 * step);
+      ASSERT_NEAR((*derivatives[t])[i], difference, 1e-6 * std::max(1.0, std::abs(difference)))
+          << "input " << t << ", element " << i;
+    }
+  }
+}
+
+TEST(AttentionReference, DerivativesAreDifferences) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    testing::Random random(seed + 7'000'000);
+    AttentionPattern pattern = testing::random_pattern(random);
+    // Short ones: each derivative costs two passes.
+    for (size_t s = 0; s < pattern.lengths.size(); ++s) {
+      const int64_t length = std::min<int64_t>(pattern.lengths[s], 20);
+      pattern.lengths[s] = length;
+      if (!pattern.global.empty()) pattern.global[s] = testing::random_globals(random, length);
+      if (!pattern.valid.empty()) pattern.valid[s] = testing::random_valid(random, length);
+    }
+    SCOPED_TRACE(testing::repro(seed + 7'000'000, pattern));
+    const Draws draws(pattern.lengths.size(), 0.3);
+    expect_differences(pattern, random, nullptr);
+    expect_differences(pattern, random, &draws.dropout);
+    if (HasFailure()) return;
+  }
 }
 
 }  // namespace

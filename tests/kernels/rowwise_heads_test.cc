@@ -7,6 +7,7 @@
 
 #include "kernels/rotary.h"
 #include "kernels/rowwise.h"
+#include "kernels/rowwise_backward.h"
 #include "rowwise_operands.h"
 #include "targets.h"
 
@@ -161,6 +162,61 @@ TEST(RowwiseHeads, PartsOfAProductGiveTheWhole) {
         split_heads(kRows, of.x.products().columns((h - 2) * 32), part, parts.data());
       }
       ASSERT_TRUE(same_bits(parts.data(), whole.data(), whole.size()));
+    }
+  });
+}
+
+// Merging is the transpose of splitting: <split(x), p> = <x, merge(p)> for every x and p. Bias
+// aside, as derivatives do not see it.
+TEST(RowwiseHeads, MergeIsTheTransposeOfTheSplit) {
+  for_each_case([](const Case& of) {
+    const int64_t head_dim = of.split.head_dim, stride = 4 * head_dim + 3;
+    const Values planes = random_values(kHeads * kPlaneRows * head_dim, 5);
+    Values merged(kRows * stride + 20, kUntouched);
+    merge_heads(kRows, planes.data(), of.split, merged.data(), stride);
+    for (int64_t r = 0; r < kRows; ++r) {
+      const bool kept = of.split.keep == nullptr || of.keep[r] != 0;
+      for (const int32_t h : of.heads) {
+        const float* from = &planes[(h * kPlaneRows + of.destination[r]) * head_dim];
+        const int64_t half = head_dim / 2;
+        for (int64_t c = 0; c < head_dim; ++c) {
+          double want = from[c];
+          if (of.split.cosines != nullptr) {
+            const double cosine = of.cosines[r * half + c % half];
+            const double sine = of.sines[r * half + c % half];
+            want = c < half ? from[c] * cosine + from[c + half] * sine
+                            : from[c] * cosine - from[c - half] * sine;
+          }
+          const float got = merged[r * stride + (h - 2) * head_dim + c];
+          ASSERT_NEAR(got, kept ? 0.125 * want : 0.0, 1e-6) << head_dim << ", " << r << ", " << c;
+        }
+      }
+    }
+    for (int64_t i = 0; i < static_cast<int64_t>(merged.size()); ++i) {
+      const int64_t head = 2 + i % stride / head_dim;
+      if (i < kRows * stride && (head == 2 || head == 4)) continue;
+      ASSERT_EQ(merged[i], kUntouched) << head_dim << ", " << i;
+    }
+  });
+}
+
+TEST(RowwiseHeads, RowsAreMergedAlike) {
+  for_each_case([](const Case& of) {
+    const int64_t head_dim = of.split.head_dim, stride = 4 * head_dim;
+    const Values planes = random_values(kHeads * kPlaneRows * head_dim, 6);
+    Values all(kRows * stride), alone(stride);
+    merge_heads(kRows, planes.data(), of.split, all.data(), stride);
+    for (int64_t r = 0; r < kRows; ++r) {
+      HeadSplit one = of.split;
+      one.destination += r;
+      if (one.keep != nullptr) one.keep += r;
+      if (one.cosines != nullptr) one.cosines += r * (head_dim / 2);
+      if (one.sines != nullptr) one.sines += r * (head_dim / 2);
+      merge_heads(1, planes.data(), one, alone.data(), stride);
+      for (const int32_t h : of.heads) {
+        const int64_t o = (h - 2) * head_dim;
+        ASSERT_TRUE(same_bits(&alone[o], &all[r * stride + o], head_dim));
+      }
     }
   });
 }

@@ -1,6 +1,7 @@
 #include "io/datasets/conll.h"
 
-#include <optional>
+#include <algorithm>
+#include <utility>
 
 namespace longformer::io {
 namespace {
@@ -32,35 +33,42 @@ std::string add_token(std::string_view line, int64_t column, ConllSentence& sent
 
 }  // namespace
 
+bool ConllReader::next(ConllSentence& sentence, BadRecord& bad) {
+  sentence = {};
+  bad = {};
+  while (at_ < text_.size()) {
+    const std::string_view line = next_line(text_, at_);
+    ++line_;
+    const bool document = line.starts_with("-DOCSTART-");
+    if (document || line.find_first_not_of(" \t") == std::string_view::npos) {
+      document_ += document ? 1 : 0;
+      if (sentence.line > 0) break;
+      continue;
+    }
+    if (sentence.line == 0) {
+      sentence.line = line_;
+      sentence.document = document_;
+      sentence.record = record_++;
+    }
+    std::string fault = add_token(line, column_, sentence);
+    if (!fault.empty() && bad.line == 0) bad = {line_, sentence.record, std::move(fault)};
+  }
+  return sentence.line > 0;
+}
+
 ConllFile parse_conll(std::string_view text, int64_t column, const std::string& place) {
+  check_rows(static_cast<size_t>(std::count(text.begin(), text.end(), '\n')), place);
   ConllFile file;
+  ConllReader reader(text, column);
   ConllSentence sentence;
   BadRecord bad;
-  const auto end_sentence = [&] {
-    if (sentence.line == 0) return;
+  while (reader.next(sentence, bad)) {
     if (bad.line > 0) {
-      bad.record = sentence.record;
-      file.bad.push_back(bad);
+      file.bad.push_back(std::move(bad));
     } else {
       file.sentences.push_back(std::move(sentence));
     }
-    sentence = {.record = sentence.record + 1};
-    bad = {};
-  };
-  int64_t line_number = 0;
-  for (size_t at = 0; at < text.size();) {
-    const std::string_view line = next_line(text, at);
-    ++line_number;
-    if (line.find_first_not_of(" \t") == std::string_view::npos || line.starts_with("-DOCSTART-")) {
-      end_sentence();
-      continue;
-    }
-    check_rows(static_cast<size_t>(line_number), place);
-    if (sentence.line == 0) sentence.line = line_number;
-    const std::string fault = add_token(line, column, sentence);
-    if (!fault.empty() && bad.line == 0) bad = {line_number, 0, fault};
   }
-  end_sentence();
   return file;
 }
 

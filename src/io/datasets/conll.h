@@ -13,6 +13,7 @@ namespace longformer::io {
 struct ConllSentence {
   int64_t line = 0;                // of its first token, from 1
   int64_t record = 0;              // from 0, together with the bad ones
+  int64_t document = 0;            // lines -DOCSTART- in front of it
   std::vector<std::string> words;  // column 0
   std::vector<std::string> tags;
 };
@@ -25,5 +26,22 @@ struct ConllFile {
 // has one, else by spaces. Lines that begin with -DOCSTART- part sentences and hold no token.
 // Nothing is a comment.
 ConllFile parse_conll(std::string_view text, int64_t column, const std::string& place);
+
+// One sentence after the other; `text` must outlive it.
+class ConllReader {
+ public:
+  ConllReader(std::string_view text, int64_t column) : text_(text), column_(column) {}
+  // The next record: true and `sentence`, or true and `bad` with a reason; false at the end.
+  bool next(ConllSentence& sentence, BadRecord& bad);
+  size_t bytes_read() const { return at_; }
+
+ private:
+  std::string_view text_;
+  int64_t column_;
+  size_t at_ = 0;
+  int64_t line_ = 0;
+  int64_t record_ = 0;
+  int64_t document_ = 0;
+};
 
 }  // namespace longformer::io

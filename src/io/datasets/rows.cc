@@ -46,7 +46,6 @@ class LargeNumbers {
   }
   // Whether the next number is one.
   bool next() { return next_ < large_.size() && large_[next_++]; }
-  bool any() const { return !large_.empty(); }
 
  private:
   static bool is_large(std::string_view number) {
@@ -80,10 +79,9 @@ Cell cell_of(const Json& value, LargeNumbers& large) {
     cell.kind = Cell::Kind::kList;
     for (const Json& item : value) cell.list.push_back(cell_of(item, large));
   } else {
-    cell.kind = Cell::Kind::kOther;
-    if (large.any()) {
-      for (const Json& item : value) cell_of(item, large);  // past its numbers
-    }
+    cell.kind = Cell::Kind::kObject;
+    for (const auto& [name, item] : value.items())
+      cell.fields.emplace_back(name, cell_of(item, large));
   }
   return cell;
 }
@@ -102,6 +100,8 @@ class CsvReader {
     std::vector<std::string> fields;
     std::string fault;
   };
+
+  size_t at() const { return at_; }
 
   std::optional<Record> next() {
     skip_blank_lines();
@@ -190,81 +190,145 @@ void check_header(const CsvReader::Record& header, const std::string& place) {
   }
 }
 
-}  // namespace
-
-const Cell* Row::find(std::string_view name) const {
+template <typename Cells>
+const Cell* find_cell(const Cells& cells, std::string_view name) {
   const auto found = std::find_if(cells.begin(), cells.end(),
                                   [&](const auto& cell) { return cell.first == name; });
   return found == cells.end() ? nullptr : &found->second;
 }
 
-Rows parse_json_lines(std::string_view text, const std::string& place) {
-  Rows result;
-  int64_t line = 0, record = 0;
-  for (size_t at = 0; at < text.size();) {
-    const std::string_view content = next_line(text, at);
-    ++line;
-    if (is_blank(content)) continue;
-    check_rows(static_cast<size_t>(record) + 1, place);
-    Row row{line, record++, {}};
-    std::string fault = text_fault(content);
-    if (fault.empty()) {
-      try {
-        const Json value = parse_json(content, "line", DuplicateKeys::kRefused);
-        if (value.is_object()) {
-          LargeNumbers large(content);
-          for (const auto& [name, item] : value.items())
-            row.cells.emplace_back(name, cell_of(item, large));
-        } else {
-          fault = "is no JSON object";
-        }
-      } catch (const Error& error) {
-        fault = std::string(error.what()).substr(error.place().size() + 2);
-      }
+// The cells of a line, or why it has none.
+std::string read_object(std::string_view line, Row& row) {
+  if (std::string fault = text_fault(line); !fault.empty()) return fault;
+  try {
+    const Json value = parse_json(line, "line", DuplicateKeys::kRefused);
+    if (!value.is_object()) return "is no JSON object";
+    LargeNumbers large(line);
+    for (const auto& [name, item] : value.items()) {
+      row.cells.emplace_back(name, cell_of(item, large));
     }
-    if (fault.empty()) {
+    return {};
+  } catch (const Error& error) {
+    return std::string(error.what()).substr(error.place().size() + 2);
+  }
+}
+
+char separator_of(RowFormat format) { return format == RowFormat::kTsv ? '\t' : ','; }
+
+}  // namespace
+
+const Cell* Row::find(std::string_view name) const { return find_cell(cells, name); }
+const Cell* Cell::find(std::string_view name) const { return find_cell(fields, name); }
+
+RowFormat row_format(const std::filesystem::path& path) {
+  if (path.extension() == ".csv") return RowFormat::kCsv;
+  return path.extension() == ".tsv" ? RowFormat::kTsv : RowFormat::kJsonLines;
+}
+
+struct RowReader::Impl {
+  Impl(std::string_view content, RowFormat how, std::string where)
+      : text(content), format(how), place(std::move(where)), csv(content, separator_of(how)) {
+    if (format == RowFormat::kJsonLines) return;
+    std::optional<CsvReader::Record> first = csv.next();
+    if (!first) throw Error(ErrorCode::kInvalidFile, "is empty; a header is needed", place);
+    check_header(*first, place);
+    header = std::move(first->fields);
+  }
+
+  bool next_line_of_json(Row& row, BadRecord& bad) {
+    while (at < text.size()) {
+      const std::string_view content = next_line(text, at);
+      ++line;
+      if (is_blank(content)) continue;
+      row.line = line;
+      row.record = record++;
+      if (std::string fault = read_object(content, row); !fault.empty()) {
+        bad = {row.line, row.record, std::move(fault)};
+      }
+      return true;
+    }
+    return false;
+  }
+
+  bool next_record(Row& row, BadRecord& bad) {
+    std::optional<CsvReader::Record> found = csv.next();
+    if (!found) return false;
+    row.line = found->line;
+    row.record = record++;
+    if (found->fault.empty() && found->fields.size() != header.size()) {
+      found->fault = "has " + std::to_string(found->fields.size()) + " fields, the header " +
+                     std::to_string(header.size());
+    }
+    if (!found->fault.empty()) {
+      bad = {row.line, row.record, found->fault};
+      return true;
+    }
+    for (size_t i = 0; i < header.size(); ++i) {
+      Cell cell;
+      cell.kind = Cell::Kind::kText;
+      cell.text = std::move(found->fields[i]);
+      row.cells.emplace_back(header[i], std::move(cell));
+    }
+    return true;
+  }
+
+  std::string_view text;
+  RowFormat format;
+  std::string place;
+  CsvReader csv;
+  std::vector<std::string> header;
+  size_t at = 0;
+  int64_t line = 0;
+  int64_t record = 0;
+};
+
+RowReader::RowReader(std::string_view text, RowFormat format, std::string place)
+    : impl_(std::make_unique<Impl>(text, format, std::move(place))) {}
+RowReader::~RowReader() = default;
+RowReader::RowReader(RowReader&&) noexcept = default;
+
+bool RowReader::next(Row& row, BadRecord& bad) {
+  row = {};
+  bad = {};
+  return impl_->format == RowFormat::kJsonLines ? impl_->next_line_of_json(row, bad)
+                                                : impl_->next_record(row, bad);
+}
+
+size_t RowReader::bytes_read() const {
+  return impl_->format == RowFormat::kJsonLines ? impl_->at : impl_->csv.at();
+}
+
+namespace {
+
+Rows read_all(RowReader reader, const std::string& place) {
+  Rows result;
+  Row row;
+  BadRecord bad;
+  for (size_t count = 1; reader.next(row, bad); ++count) {
+    check_rows(count, place);
+    if (bad.reason.empty()) {
       result.rows.push_back(std::move(row));
     } else {
-      result.bad.push_back({line, row.record, fault});
+      result.bad.push_back(std::move(bad));
     }
   }
   return result;
 }
 
+}  // namespace
+
+Rows parse_json_lines(std::string_view text, const std::string& place) {
+  return read_all(RowReader(text, RowFormat::kJsonLines, place), place);
+}
+
 Rows parse_csv(std::string_view text, char separator, const std::string& place) {
-  CsvReader reader(text, separator);
-  const std::optional<CsvReader::Record> header = reader.next();
-  if (!header) throw Error(ErrorCode::kInvalidFile, "is empty; a header is needed", place);
-  check_header(*header, place);
-  Rows result;
-  for (int64_t index = 0; auto record = reader.next(); ++index) {
-    check_rows(static_cast<size_t>(index) + 1, place);
-    if (record->fault.empty() && record->fields.size() != header->fields.size()) {
-      record->fault = "has " + std::to_string(record->fields.size()) + " fields, the header " +
-                      std::to_string(header->fields.size());
-    }
-    if (!record->fault.empty()) {
-      result.bad.push_back({record->line, index, record->fault});
-      continue;
-    }
-    Row row{record->line, index, {}};
-    for (size_t i = 0; i < record->fields.size(); ++i) {
-      Cell cell;
-      cell.kind = Cell::Kind::kText;
-      cell.text = std::move(record->fields[i]);
-      row.cells.emplace_back(header->fields[i], std::move(cell));
-    }
-    result.rows.push_back(std::move(row));
-  }
-  return result;
+  const RowFormat format = separator == '\t' ? RowFormat::kTsv : RowFormat::kCsv;
+  return read_all(RowReader(text, format, place), place);
 }
 
 Rows read_rows(const std::filesystem::path& path) {
   const std::string text = read_dataset(path);
-  const std::string place = path.string();
-  if (path.extension() == ".csv") return parse_csv(text, ',', place);
-  if (path.extension() == ".tsv") return parse_csv(text, '\t', place);
-  return parse_json_lines(text, place);
+  return read_all(RowReader(text, row_format(path), path.string()), path.string());
 }
 
 }  // namespace longformer::io

@@ -28,6 +28,10 @@ struct Node {
     if (!value->is_string()) fail("must be a string");
     return value->get<std::string>();
   }
+  double number() const {
+    if (!value->is_number()) fail("must be a number");
+    return value->get<double>();
+  }
   template <class Visit>
   void each(const Visit& visit) const {
     if (!value->is_array()) fail("must be a list");
@@ -76,8 +80,11 @@ QuestionFile parse_squad(std::string_view text, const std::string& place) {
       paragraph.at("qas").each([&](const Node& qa) {
         GoldQuestion question{.id = qa.at("id").text(), .context = context};
         if (qa.has("question")) question.question = qa.at("question").text();
-        qa.at("answers").each(
-            [&](const Node& answer) { question.answers.push_back(answer.at("text").text()); });
+        qa.at("answers").each([&](const Node& answer) {
+          question.answers.push_back(answer.at("text").text());
+          question.starts.push_back(answer.has("answer_start") ? answer.at("answer_start").number()
+                                                               : kNoStart);
+        });
         questions.file.version2 |= question.answers.empty();
         questions.add(qa, std::move(question));
       });
@@ -112,7 +119,9 @@ QuestionFile parse_trivia(std::string_view text, const std::string& place) {
     for (const char* pages : {"EntityPages", "SearchResults"}) {
       if (!item.has(pages)) continue;
       item.at(pages).each([&](const Node& page) {
-        questions.add(page, {question.id + "--" + page.at("Filename").text(), question.answers});
+        GoldQuestion one{.id = question.id + "--" + page.at("Filename").text()};
+        one.answers = question.answers;
+        questions.add(page, std::move(one));
       });
     }
   });

@@ -8,11 +8,14 @@
 
 namespace longformer::io {
 
+inline constexpr double kNoStart = -0.5;  // numbers of JSON are what they are: -1 is a wrong start
+
 struct GoldQuestion {
   std::string id;
   std::vector<std::string> answers;
-  std::string question;  // may be empty: scores need none
-  size_t context = 0;    // of QuestionFile::contexts
+  std::vector<double> starts;  // of each answer, code points of the context; kNoStart: not given
+  std::string question;        // may be empty: scores need none
+  size_t context = 0;          // of QuestionFile::contexts
 };
 struct QuestionFile {
   bool version2 = false;  // SQuAD: "version" says v2, or some question has no answer
@@ -21,9 +24,9 @@ struct QuestionFile {
 };
 
 // {"version", "data": [{"paragraphs": [{"context", "qas": [{"id", "question", "answers":
-// [{"text"}]}]}]}]}, where "context" and "question" may be absent. Throws
-// kInvalidFile with the place of what is missing or of the wrong type, and for an id that stands
-// twice.
+// [{"text", "answer_start"}]}]}]}]}, where "context", "question" and "answer_start" may be absent.
+// Throws kInvalidFile with the place of what is missing or of the wrong type, and for an id that
+// stands twice.
 QuestionFile parse_squad(std::string_view text, const std::string& place);
 
 // {"Domain", "Data": [{"QuestionId", "Answer": {"NormalizedAliases", "HumanAnswers"}}]}. Where the

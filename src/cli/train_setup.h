@@ -1,0 +1,51 @@
+// From the options of `longformer train` to what is trained: model, data, both sides of the split.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "cli/train_options.h"
+#include "text/tokenizer.h"
+#include "train/model_task.h"
+
+namespace longformer::cli {
+
+class TrainSetup {
+ public:
+  // Throws what loading, data sets and options throw.
+  TrainSetup(const TrainCommand& command, const train::TrainingOptions& options);
+
+  train::ModelTask& task() { return *task_; }
+  // Bytes of parameters, their gradients and the optimizer's memory, and of a batch of this many
+  // tokens at the most.
+  struct Memory {
+    uint64_t parameters = 0;
+    uint64_t batch = 0;
+    int64_t batch_tokens = 0;
+  };
+  Memory memory() const;
+  // Metrics that the evaluation gives, "loss" first.
+  std::vector<std::string> metrics() const;
+
+ private:
+  std::filesystem::path source_model() const;
+  void make_long_model(const std::filesystem::path& from, const std::filesystem::path& to) const;
+  TrainableModel load_model();
+  void freeze(TrainableModel& model) const;
+  std::unique_ptr<train::TrainingData> data(const std::vector<std::string>& files,
+                                            train::SplitSide side) const;
+  train::DataOptions data_options(const std::vector<std::string>& files,
+                                  train::SplitSide side) const;
+  std::vector<std::string> labels_of_data() const;
+  void report(const train::TrainingData& data, const char* what) const;
+
+  const TrainCommand& command_;
+  const train::TrainingOptions& options_;
+  std::filesystem::path directory_;  // of the model
+  text::Tokenizer tokenizer_;
+  std::string problem_type_;
+  std::unique_ptr<train::DataModel> data_model_;
+  std::unique_ptr<train::ModelTask> task_;
+};
+
+}  // namespace longformer::cli
