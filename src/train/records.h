@@ -14,10 +14,10 @@ struct LogRecord {
   double loss = 0;       // a label, mean of the steps
   double grad_norm = 0;  // of the last step, before clipping
   double learning_rate = 0;
-  int64_t tokens = 0;  // read since the start of the training
-  double seconds = 0;  // of training, those before a resume included
-  double tokens_per_second = 0;
-  int64_t skipped = 0;  // steps since the start
+  int64_t tokens = 0;            // read since the start of the training
+  double seconds = 0;            // since the start, those before a resume included
+  double tokens_per_second = 0;  // of the steps alone, without evaluations and checkpoints
+  int64_t skipped = 0;           // steps since the start
 };
 
 enum class BestSoFar { kYes, kNo };

@@ -68,7 +68,7 @@ class Training {
     state_.identity = task_.identity();
     schedule_ = {schedule_kind(options_.lr_scheduler_type), options_.learning_rate,
                  state_.warmup_steps, total};
-    seconds_before_ = logged_seconds_ = state_.seconds;
+    seconds_before_ = state_.seconds;
     logged_tokens_ = state_.tokens;
     started_ = Clock::now();
     log_ = std::make_unique<MetricsLog>(
@@ -90,6 +90,7 @@ class Training {
   }
 
   void one_step() {
+    const Clock::time_point start = Clock::now();
     const StepKey key = {static_cast<uint64_t>(options_.seed), state_.step, state_.position.epoch};
     const StepGradients gradients =
         compute_gradients(task_, order_.group(state_.position), key, settings_.stop, pool_);
@@ -109,6 +110,7 @@ class Training {
     state_.optimizer_steps = optimizer_->steps();
     state_.examples += gradients.examples;
     state_.tokens += gradients.tokens;
+    step_seconds_ += since(start);
     tell(settings_.listener.stepped, state_.step, state_.total_steps);
     if (state_.step % options_.logging_steps == 0 || state_.step == state_.total_steps) {
       log(gradients.norm, learning_rate);
@@ -204,7 +206,6 @@ class Training {
 
   void log(double norm, double learning_rate) {
     state_.seconds = seconds_before_ + since(started_);
-    const double elapsed = state_.seconds - logged_seconds_;
     const auto tokens = static_cast<double>(state_.tokens - logged_tokens_);
     const double steps = static_cast<double>(state_.loss_steps);
     const LogRecord record = {.step = state_.step,
@@ -215,11 +216,11 @@ class Training {
                               .learning_rate = learning_rate,
                               .tokens = state_.tokens,
                               .seconds = state_.seconds,
-                              .tokens_per_second = elapsed > 0 ? tokens / elapsed : 0,
+                              .tokens_per_second = step_seconds_ > 0 ? tokens / step_seconds_ : 0,
                               .skipped = state_.skipped};
     state_.loss_sum = 0;
     state_.loss_steps = 0;
-    logged_seconds_ = state_.seconds;
+    step_seconds_ = 0;
     logged_tokens_ = state_.tokens;
     log_->add(record);
     tell(settings_.listener.logged, record);
@@ -315,7 +316,8 @@ class Training {
   std::string reason_;
   int64_t resumed_step_ = 0, saved_step_ = -1;
   Clock::time_point started_;
-  double seconds_before_ = 0, logged_seconds_ = 0;
+  double seconds_before_ = 0;
+  double step_seconds_ = 0;  // of the steps since the last log line, without evaluations and saves
   int64_t logged_tokens_ = 0;
   double previous_loss_ = std::nan("");
   int64_t equal_losses_ = 0;

@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <fstream>
+#include <thread>
 
 #include "support/expect_error.h"
 #include "train/memory_directory.h"
@@ -211,6 +213,43 @@ INSTANTIATE_TEST_SUITE_P(Cases, Resume,
                                          ResumeCase{"Adafactor", "adafactor", true, 0},
                                          ResumeCase{"Sgd", "sgd", true, 45}),
                          [](const auto& item) { return std::string(item.param.name); });
+
+// Whatever an evaluation or a checkpoint costs.
+TEST_F(Trainer, TokensASecondAreThoseOfTheSteps) {
+  static constexpr auto kPause = std::chrono::milliseconds(60);
+  class SlowDisk final : public SystemCalls {
+   public:
+    int rename(const char* from, const char* to) override {
+      std::this_thread::sleep_for(kPause);
+      return SystemCalls::rename(from, to);
+    }
+  };
+  TinyTask task;
+  task.metrics = [](int64_t) {
+    std::this_thread::sleep_for(kPause);
+    return std::map<std::string, double>{{"loss", 1}};
+  };
+  TrainingOptions options = tiny_options();
+  options.max_steps = 9;
+  options.logging_steps = 1;
+  options.eval_steps = 2;
+  options.save_steps = 3;
+  options.keep_best = false;
+  SlowDisk disk;
+  TrainerSettings slow = settings(options);
+  slow.calls = &disk;
+  train(task, slow, pool_);
+  ASSERT_EQ(logged_.size(), 9u);
+  const double pause = std::chrono::duration<double>(kPause).count();
+  for (size_t i = 1; i < logged_.size(); ++i) {
+    const LogRecord &before = logged_[i - 1], &now = logged_[i];
+    const double step = static_cast<double>(now.tokens - before.tokens) / now.tokens_per_second;
+    const int64_t pauses = (before.step % 2 == 0 ? 1 : 0) + (before.step % 3 == 0 ? 1 : 0);
+    EXPECT_GE(now.seconds - before.seconds, static_cast<double>(pauses) * pause) << now.step;
+    EXPECT_LE(step, now.seconds - before.seconds - static_cast<double>(pauses) * pause + 1e-9)
+        << now.step;
+  }
+}
 
 TEST_F(Trainer, AFinishedRunIsNotTrainedAgain) {
   TinyTask first, second;
