@@ -204,13 +204,16 @@ void TrainSetup::freeze(TrainableModel& model) const {
     return name.starts_with(layers) &&
            std::atoll(name.c_str() + layers.size()) < command_.freeze_layers;
   };
+  const bool without_globals =
+      command_.task == Task::kMaskedLm || command_.global == "none" ||
+      (command_.task == Task::kTokenClassification && command_.global.empty());
   for (const Parameter& parameter : parameters.all()) {
     const std::string& name = parameter.spec.name;
     const bool of_encoder = name.starts_with(prefix);
     const bool embedding = name.starts_with(prefix + "embeddings.");
-    // Without global tokens nothing reaches them; they are copied when the model is saved.
-    const bool unused =
-        command_.task == Task::kMaskedLm && name.find("_global.") != std::string::npos;
+    // Nothing reaches them, and weight decay would shrink them. Those of a masked language model
+    // are copied when it is saved.
+    const bool unused = without_globals && name.find("_global.") != std::string::npos;
     bool frozen = unused || frozen_layer(name) || (command_.freeze_layers > 0 && embedding);
     if (command_.trained == "head") frozen = frozen || of_encoder;
     if (command_.trained == "positions") frozen = name != positions;
