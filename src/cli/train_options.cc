@@ -131,6 +131,9 @@ void add_training_options(CLI::App& app, TrainCommand& command) {
                  "table alone")
       ->check(CLI::IsMember({"all", "head", "positions"}))
       ->capture_default_str();
+  add_boolean(app, "--from-scratch", command.from_scratch,
+              "Begin with new weights, as --seed and initializer_range of config.json draw them: "
+              "--model needs no weights, and those that it has are not read");
   app.add_option("--freeze-layers", command.freeze_layers,
                  "Layers from the bottom that stay as they are, and the embeddings with them")
       ->check(CLI::Range(int64_t{0}, int64_t{1024}))

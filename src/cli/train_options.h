@@ -40,6 +40,7 @@ struct TrainCommand {
   std::string options_file;
   std::map<std::string, std::string> flags;  // option -> what the command line says
   std::string trained = "all";               // "all", "head", "positions"
+  bool from_scratch = false;                 // new weights, from --seed
   int64_t freeze_layers = 0;                 // from the bottom, with the embeddings
 
   // Masked language models.

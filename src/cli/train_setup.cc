@@ -23,6 +23,18 @@ using train::SplitSide;
   throw Error(ErrorCode::kInvalidArgument, message);
 }
 
+// A directory without weights may be meant as a model that is yet to be trained.
+TrainableModel load_or_advise(const std::filesystem::path& directory,
+                              const TrainableOptions& options) {
+  try {
+    return TrainableModel::load(directory, options);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotFound || !io::entry_exists(directory / "config.json")) throw;
+    throw Error(error.code(),
+                std::string(error.what()) + "; --from-scratch true begins with new weights");
+  }
+}
+
 }  // namespace
 
 TrainSetup::TrainSetup(const TrainCommand& command, const train::TrainingOptions& options)
@@ -61,6 +73,9 @@ TrainSetup::TrainSetup(const TrainCommand& command, const train::TrainingOptions
 std::filesystem::path TrainSetup::source_model() const {
   const std::filesystem::path from = model_directory(command_.model);
   if (command_.to_long == 0) return from;
+  if (command_.from_scratch) {
+    refuse("--from-scratch and --to-long: a new model is as long as its config.json says");
+  }
   const std::filesystem::path to = std::filesystem::path(command_.output) / "start";
   if (!io::entry_exists(to)) {
     std::filesystem::create_directories(command_.output);
@@ -119,7 +134,11 @@ TrainableModel TrainSetup::load_model() {
   if (classifies && command_.labels_from == "model" && !trained_for_it) {
     refuse("--labels model: the checkpoint has no head for this task; take --labels data");
   }
-  TrainableModel model = TrainableModel::load(directory_, load);
+  if (command_.from_scratch) {
+    load.start = StartWeights::kFresh;
+    notice("every weight is new: random numbers from seed " + std::to_string(options_.seed));
+  }
+  TrainableModel model = load_or_advise(directory_, load);
   for (const std::string& line : model.overrides()) notice(line);
   report_new_head(model.info());
   if (options_.bf16 && !kernels::supports(DType::kBF16)) {

@@ -1,5 +1,6 @@
 #include "models/head_weights.h"
 
+#include <cmath>
 #include <utility>
 
 #include "base/random.h"
@@ -43,7 +44,12 @@ std::vector<float> NewTensors::matrix(const std::string& name, int64_t rows, int
   for (const char c : name) key = random_bits(key, static_cast<unsigned char>(c));
   std::vector<float> values(static_cast<size_t>(rows * cols));
   for (size_t i = 0; i < values.size(); ++i) {
-    values[i] = static_cast<float>(range_ * random_normal(key, i));
+    double draw = random_normal(key, i);
+    for (size_t again = i; cutoff_ > 0 && std::abs(draw) > cutoff_;) {
+      again += values.size();
+      draw = random_normal(key, again);
+    }
+    values[i] = static_cast<float>(range_ * draw);
   }
   return values;
 }

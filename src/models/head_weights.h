@@ -19,16 +19,19 @@ std::vector<std::string> absent_head_tensors(const WeightReader& reader, const H
 [[noreturn]] void refuse_absent_head(const std::vector<std::string>& absent, const HeadConfig& head,
                                      const std::string& place);
 
-// The numbers of a new head: matrices from N(0, range), norms 1, biases 0.
+// The numbers of a new head: matrices from N(0, range), norms 1, biases 0. Draws beyond `cutoff`
+// deviations are drawn again; 0: none are.
 class NewTensors {
  public:
-  NewTensors(double range, uint64_t seed) : range_(range), seed_(seed) {}
+  NewTensors(double range, uint64_t seed, double cutoff = 0)
+      : range_(range), seed_(seed), cutoff_(cutoff) {}
   // A function of seed, name and place alone.
   std::vector<float> matrix(const std::string& name, int64_t rows, int64_t cols) const;
 
  private:
   double range_;
   uint64_t seed_;
+  double cutoff_;
 };
 
 // The head in f32, but for an output over a vocabulary, which is rounded as the encoder is. fresh:

@@ -178,6 +178,11 @@ void read_modernbert_head(const io::Config& config, HeadConfig& head) {
                 config.place());
   }
   head.activation = *activation;
+  // Null is 3 to the reference. Far below 1 hardly any draw would be kept.
+  head.initializer_cutoff =
+      config.contains("initializer_cutoff_factor") && !config.has("initializer_cutoff_factor")
+          ? 3.0
+          : config.number("initializer_cutoff_factor", 2.0, 0.1, 1e3);
   head.dense_bias = config.boolean("classifier_bias", false);
   if (head.tied || head.info.task == Task::kMaskedLm) {
     head.has_output_bias = config.boolean("decoder_bias", true);

@@ -38,6 +38,7 @@ struct HeadConfig {
   bool has_output_bias = true;
   kernels::Activation activation = kernels::Activation::kTanh;
   double initializer_range = 0.02;
+  double initializer_cutoff = 0;  // in deviations, of a whole new model; 0: none
 };
 
 // The heads that are computed for a family, as class names: "BertForMaskedLM, …".

@@ -13,6 +13,7 @@
 #include "kernels/rowwise_backward.h"
 #include "models/batch_contexts.h"
 #include "models/check_tensors.h"
+#include "models/fresh_weights.h"
 #include "models/head_rows.h"
 #include "models/head_weights.h"
 #include "models/memory_need.h"
@@ -165,7 +166,11 @@ TrainableModel TrainableModel::load(const std::filesystem::path& directory,
   ModelNames names = parameter_names(impl->config, impl->head);
   impl->sources = std::move(names.sources);
   impl->parameters = ParameterSet(std::move(names.specs));
-  impl->load_values(directory);
+  if (options.start == StartWeights::kFresh) {
+    fill_fresh(impl->parameters, impl->sources, impl->config, impl->head, options.task.seed);
+  } else {
+    impl->load_values(directory);
+  }
   for (const Parameter& parameter : impl->parameters.all()) {
     impl->parameters.train(parameter.spec.name);
   }

@@ -19,10 +19,17 @@
 
 namespace longformer {
 
+// Where a training begins.
+enum class StartWeights {
+  kStored,  // with the checkpoint's, and a new head where it has none
+  kFresh,   // with numbers of models/fresh_weights.h; weights in the directory are not read
+};
+
 struct TrainableOptions {
   // load.compute: kF32, or kBf16 for products in bf16 over f32 parameters, sums and derivatives of
   // weights. load.positions must stay kTrained.
   TaskOptions task;
+  StartWeights start = StartWeights::kStored;  // kFresh draws from task.seed
   Activations activations = Activations::kKept;
   double label_smoothing = 0;  // of exclusive classes, in [0, 1)
   // Of a new head, instead of the labels and the problem_type of config.json. Where the checkpoint

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "base/random.h"
+#include "io/files.h"
 #include "support/expect_error.h"
 #include "support/random_model.h"
 
@@ -227,6 +228,69 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"roberta", Task::kQuestionAnswering}, Case{"modernbert", Task::kMaskedLm},
         Case{"modernbert", Task::kSequenceClassification, R"(, "classifier_pooling": "mean")"}),
     name_of);
+
+// A model without weights: what the reference's classes begin with.
+TEST_P(Gradients, FreshWeightsAreAsTheReferenceDrawsThem) {
+  const TemporaryDirectory directory;
+  const Case& what = GetParam();
+  io::write_file_atomic(
+      directory.path() / "config.json",
+      config_text({what.family, what.task, what.more + R"(, "initializer_range": 0.5)"}));
+  TrainableOptions options;
+  options.task.task = what.task;
+  options.task.allow_new_head = true;
+  options.task.seed = 3;
+  expect_error(ErrorCode::kNotFound, {"holds no weights"},
+               [&] { TrainableModel::load(directory.path(), options); });
+  options.start = StartWeights::kFresh;
+  TrainableModel model = TrainableModel::load(directory.path(), options);
+  options.task.seed = 4;
+  const TrainableModel other = TrainableModel::load(directory.path(), options);
+  EXPECT_TRUE(model.info().new_tensors.empty());
+  const bool modern = what.family == "modernbert";
+  for (const Parameter& parameter : model.parameters().all()) {
+    const std::string& name = parameter.spec.name;
+    const std::vector<float> values(parameter.value, parameter.value + parameter.elements);
+    if (parameter.spec.shape.size() == 1) {
+      const float all = name.ends_with(".weight") ? 1.0f : 0.0f;
+      EXPECT_EQ(values, std::vector<float>(values.size(), all)) << name;
+      continue;
+    }
+    const auto columns = static_cast<size_t>(parameter.spec.shape[1]);
+    const bool padded =
+        name.find("word_embeddings") != std::string::npos ||
+        name.find("tok_embeddings") != std::string::npos ||
+        (name.find("position_embeddings") != std::string::npos && what.family != "bert");
+    double squares = 0, largest = 0;
+    for (size_t i = 0; i < values.size(); ++i) {
+      squares += static_cast<double>(values[i]) * values[i];
+      largest = std::max(largest, std::abs(static_cast<double>(values[i])));
+      EXPECT_EQ(values[i] == 0, padded && i / columns == 1) << name << " " << i;
+    }
+    const bool adds = name.find("attn.Wo") != std::string::npos ||
+                      name.find("mlp.Wo") != std::string::npos ||
+                      name.find("head.dense") != std::string::npos;
+    double deviation = modern && adds ? 0.25 : 0.5;  // two layers
+    if (modern && name == "classifier.weight") deviation = 1 / std::sqrt(24.0);
+    if (modern) {
+      EXPECT_LE(largest, 2 * deviation) << name;
+      deviation *= 0.8796;  // of a normal distribution that is cut at two deviations
+    }
+    const double drawn = static_cast<double>(values.size() - (padded ? columns : 0));
+    EXPECT_NEAR(std::sqrt(squares / drawn), deviation, 4 * deviation / std::sqrt(2 * drawn))
+        << name;
+    const float* const of_other = other.parameters().at(name).value;
+    EXPECT_FALSE(std::equal(values.begin(), values.end(), of_other)) << name;
+  }
+  // The same seed, other threads: the same numbers, and a model that learns.
+  TrainableModel again = [&] {
+    options.task.seed = 3;
+    options.task.load.threads = 3;
+    return TrainableModel::load(directory.path(), options);
+  }();
+  const TrainingBatch batch = make_batch(model, 11);
+  EXPECT_EQ(loss_of(model, batch, 7), loss_of(again, batch, 7));
+}
 
 // What a sequence adds to the gradients does not depend on those beside it, up to the order in
 // which they are summed.
