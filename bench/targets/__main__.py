@@ -2,7 +2,7 @@
 
 Each prints the measured figure as the median of rounds, its spread, and the value that must and the one that should be
 reached. A round runs every side once, each a fresh process, in an order that turns around from round to round; a ratio
-is that of one round. Needs a built command and the environment of tools/oracle_venv.sh, up to 8 GB of memory and
+is that of one round. Needs a built command and the environment of tools/oracle_venv.sh, up to 14 GB of memory and
 3 GB in the temporary folder, and a machine that does nothing else.
 
     $(tools/oracle_venv.sh) bench/targets all --binary build/release/bin/longformer --markdown
@@ -21,10 +21,12 @@ from pathlib import Path
 import batches
 import forward
 import kernel
+import training
 from measure import HEADINGS, Bench, Row, machine
 
 TARGETS = {"P1": forward.p1, "P2": forward.p2, "P3": forward.p3, "P4": forward.p4, "P5": kernel.p5, "P6": forward.p6,
-           "P7": batches.p7, "P8": batches.p8, "P9": forward.p9, "P10": forward.p10, "E2": forward.e2}
+           "P7": batches.p7, "P8": batches.p8, "P9": forward.p9, "P10": forward.p10, "P11": training.p11,
+           "E2": forward.e2}
 
 
 def markdown(rows: list[Row]) -> list[str]:

@@ -96,12 +96,12 @@ def run(command: Command) -> Timing:
     return result
 
 
-def rounds(commands: Mapping[str, Command], count: int) -> dict[str, list[Timing]]:
-    """Runs all commands `count` times, each a fresh process, in an order that turns around from round to round."""
-    results: dict[str, list[Timing]] = {name: [] for name in commands}
+def turns(sides: Mapping[str, Callable[[], Timing]], count: int) -> dict[str, list[Timing]]:
+    """Calls all sides `count` times, in an order that turns around from round to round."""
+    results: dict[str, list[Timing]] = {name: [] for name in sides}
     for index in range(count):
-        for name in list(commands) if index % 2 == 0 else reversed(commands):
-            results[name].append(run(commands[name]))
+        for name in list(sides) if index % 2 == 0 else reversed(sides):
+            results[name].append(sides[name]())
             seconds = results[name][-1].get("compute_s")
             print(f"  round {index + 1} of {count}: {name}" + (f", {seconds:.4g} s" if seconds else ""),
                   file=sys.stderr, flush=True)
@@ -176,8 +176,12 @@ class Bench:
         return [sys.executable, Path(__file__).with_name("peers.py"), kind, "--inputs", inputs, "--outputs",
                 self.folder / outputs, "--threads", self.threads, "--repeat", repeat, *options]
 
+    def turns(self, sides: Mapping[str, Callable[[], Timing]]) -> dict[str, list[Timing]]:
+        return turns(sides, self.pairs)
+
     def rounds(self, commands: Mapping[str, Command]) -> dict[str, list[Timing]]:
-        return rounds(commands, self.pairs)
+        """Each command a fresh process."""
+        return self.turns({name: lambda command=command: run(command) for name, command in commands.items()})
 
     def peak(self, results: list[Timing], precision: str) -> float | None:
         """GFLOP/s a core from rounds of peak_bench, the best of them: a disturbed one would flatter shares of it."""

@@ -16,11 +16,8 @@
 #include <vector>
 
 #include "base/thread_pool.h"
-#include "kernels/gemm.h"
 #include "kernels/isa.h"
-#include "kernels/rowwise.h"
-#include "longformer/error.h"
-#include "tensor/arena.h"
+#include "ops/product_rate.h"
 #include "tensor/dtype.h"
 
 #if defined(__x86_64__)
@@ -34,8 +31,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kSteps = 250'000;  // of one register loop: a few ms
 constexpr int kRounds = 40;          // each ends for all threads at nearly the same time
-constexpr int64_t kRows = 128, kOut = 3072, kIn = 768;
-constexpr int kProducts = 8;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -164,31 +159,6 @@ double register_rate(DType type, ThreadPool& pool) {
   return rate;
 }
 
-// 0 where the engine does not compute in this type here.
-double gemm_rate(DType type, ThreadPool& pool) {
-  if (!kernels::supports(type)) return 0;
-  const std::vector<float> weight(kOut * kIn, 0.5f), x(kRows * kIn, 0.25f);
-  Arena arena;
-  arena.reset(Arena::bytes_for(kRows * kIn) +
-              static_cast<size_t>(pool.threads()) * Arena::bytes_for(kRows * kOut));
-  std::vector<float> scales(kRows);
-  std::vector<int32_t> zeros(kRows);
-  kernels::PackedMatrix packed;
-  kernels::RowsBuffer rows;
-  pool.run(1, [&](int64_t, int) {
-    packed = kernels::PackedMatrix::pack(weight.data(), kOut, kIn, type);
-    rows = {packed.row_type(), arena.floats(kRows * kIn), kIn, scales.data(), zeros.data()};
-    kernels::to_rows(kRows, kIn, x.data(), rows);
-  });
-  std::vector<void*> sums;
-  for (int t = 0; t < pool.threads(); ++t) sums.push_back(arena.floats(kRows * kOut));
-  return best_rate(pool, kProducts * 2.0 * kRows * kOut * kIn, [&](int worker) {
-    for (int i = 0; i < kProducts; ++i) {
-      kernels::linear(rows, kRows, packed, sums[static_cast<size_t>(worker)]);
-    }
-  });
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -200,7 +170,7 @@ int main(int argc, char** argv) {
         {"f32", DType::kF32}, {"bf16", DType::kBF16}, {"int8", DType::kI8}};
     for (const auto& [name, type] : types) {
       const double registers = register_rate(type, pool);
-      const double gemm = gemm_rate(type, pool);
+      const double gemm = product_rate(type, pool, kRounds);
       if (registers == 0 && gemm == 0) continue;
       line[name] = {{"registers", registers}, {"gemm", gemm}, {"peak", std::max(registers, gemm)}};
     }

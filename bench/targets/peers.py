@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The other implementations, each a process: loads, computes `--repeat` times, prints the times, then writes the output.
 
-    peers.py transformers|batches|onnx|sdpa|flex --inputs FILE --outputs FILE …
+    peers.py transformers|batches|onnx|sdpa|flex|training --inputs FILE --outputs FILE …
 
 The line on standard output is that of `longformer forward --timing --repeat`. Nothing that a peer does once (loading,
 compiling, choosing the faster of two graphs) counts in compute_s.
@@ -29,8 +29,8 @@ def resident(field: str) -> int:
 
 
 def report(options: argparse.Namespace, started: float, work: Callable[[], object],
-           array: Callable[[object], object], warm: int = 0) -> None:
-    """Times the passes and writes the last output as `array` makes it."""
+           array: Callable[[object], object] | None, warm: int = 0, also: Callable[[], dict] = dict) -> None:
+    """Times the passes, prints them and what `also` gives, and writes the last output as `array` makes it."""
     load = time.perf_counter() - started
     for _ in range(warm):
         work()
@@ -45,8 +45,9 @@ def report(options: argparse.Namespace, started: float, work: Callable[[], objec
         output = work()
         passes.append(time.perf_counter() - start)
     print(json.dumps({"load_s": load, "compute_s": statistics.median(passes), "passes_s": passes,
-                      "rss_before_compute": before, "peak_rss_bytes": resident("VmHWM")}), flush=True)
-    save_file({"last_hidden_state": array(output)}, options.outputs)
+                      "rss_before_compute": before, "peak_rss_bytes": resident("VmHWM")} | also()), flush=True)
+    if array is not None:
+        save_file({"last_hidden_state": array(output)}, options.outputs)
 
 
 def start_torch(options: argparse.Namespace) -> None:
@@ -175,7 +176,34 @@ def flex(options: argparse.Namespace) -> None:
     report(options, started, min((with_blocks(size) for size in (64, 128, 256)), key=seconds_of), token_major)
 
 
-KINDS = {"transformers": transformers_model, "batches": batches, "onnx": onnx, "sdpa": sdpa, "flex": flex}
+def training(options: argparse.Namespace) -> None:
+    """The first step of LongformerForMaskedLM with AdamW, fused, in f32 or under autocast; dropout as configured."""
+    import torch
+    import transformers
+    started = time.perf_counter()
+    torch.set_num_threads(options.threads)
+    model = transformers.LongformerForMaskedLM.from_pretrained(options.model[0]).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-5, weight_decay=0.01, fused=True)
+    random = torch.Generator().manual_seed(1)
+    ids = torch.randint(5, model.config.vocab_size, (1, options.tokens), generator=random)
+    drawn = torch.rand(ids.shape, generator=random)
+    labels = torch.where(drawn < 0.15, ids, -100)
+    ids = torch.where(drawn < 0.12, 4, ids)
+    losses = []
+
+    def step() -> None:
+        optimizer.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16, enabled=options.dtype == "bfloat16"):
+            loss = model(input_ids=ids, labels=labels).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        losses.append(loss.item())
+    report(options, started, step, None, also=lambda: {"loss": losses[0]})
+
+
+KINDS = {"transformers": transformers_model, "batches": batches, "onnx": onnx, "sdpa": sdpa, "flex": flex,
+         "training": training}
 
 
 def main() -> int:
@@ -192,6 +220,7 @@ def main() -> int:
     parser.add_argument("--batch-size", type=int, default=4)
     parser.add_argument("--sorted", action="store_true")
     parser.add_argument("--window", type=int, default=512)
+    parser.add_argument("--tokens", type=int, default=4096)
     options = parser.parse_args()
     KINDS[options.kind](options)
     return 0

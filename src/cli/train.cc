@@ -3,10 +3,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
 #include "base/thread_pool.h"
 #include "cli/output.h"
 #include "cli/process.h"
+#include "cli/train_cost.h"
 #include "cli/train_options.h"
 #include "cli/train_setup.h"
 #include "models/memory_need.h"
@@ -64,6 +66,7 @@ class Training {
     plan_memory();
     if (options_.overfit_one_batch > 0) return overfit();
     if (options_.find_learning_rate > 0) return find_rate();
+    speed_.emplace(setup_.task(), options_);
     const GracefulStop stop;
     train::TrainerSettings settings;
     settings.options = options_;
@@ -82,7 +85,7 @@ class Training {
  private:
   // Said before the first step, and refused where there is not as much.
   void plan_memory() {
-    const TrainSetup::Memory memory = setup_.memory();
+    const TrainingMemory memory = training_memory(setup_.task(), options_);
     const double gib = 1024.0 * 1024.0 * 1024.0;
     const auto trained = setup_.task().parameters().trained_elements();
     notice("memory: " + number(static_cast<double>(memory.parameters) / gib, "%.2f") + " GiB for " +
@@ -168,10 +171,14 @@ class Training {
   }
 
   void logged(const train::LogRecord& record) {
-    note_ = "loss " + number(record.loss) + ", " + number(record.tokens_per_second, "%.0f") +
-            " tokens/s";
+    const double share = speed_->share_of_peak(record.tokens_per_second);
+    const std::string speed = number(record.tokens_per_second, "%.0f") + " tokens/s, " +
+                              number(100 * share, "%.0f") + " % of peak";
+    note_ = "loss " + number(record.loss) + ", " + speed;
     if (command_.json) {
-      output_.line(json_text(json_of(record)));
+      Json line = json_of(record);
+      line["share_of_peak"] = json_number(share);
+      output_.line(json_text(line));
       output_.flush();
       return;
     }
@@ -179,7 +186,7 @@ class Training {
     output_.line("step " + std::to_string(record.step) + "/" + std::to_string(record.total_steps) +
                  "  loss " + number(record.loss) + "  learning rate " +
                  number(record.learning_rate) + "  norm " + number(record.grad_norm) + "  " +
-                 number(record.tokens_per_second, "%.0f") + " tokens/s");
+                 speed);
     output_.flush();
   }
 
@@ -217,6 +224,7 @@ class Training {
   const train::TrainingOptions options_;
   TrainSetup setup_;
   Output output_;
+  std::optional<TrainingSpeed> speed_;
   ProgressBar bar_;
   std::string note_;
 };

@@ -252,33 +252,6 @@ void TrainSetup::report(const train::TrainingData& data, const char* what) const
   for (const std::string& named : notices.named) notice(named);
 }
 
-TrainSetup::Memory TrainSetup::memory() const {
-  Memory memory;
-  train::ModelTask& task = *task_;
-  const auto trained = static_cast<uint64_t>(task.parameters().trained_elements());
-  const uint64_t moments = options_.optim == "adamw_torch" ? 8 : options_.optim == "sgd" ? 4 : 0;
-  memory.parameters =
-      static_cast<uint64_t>(task.parameters().elements()) * 4 + trained * (4 + moments);
-  // The longest examples, as many as a batch may hold.
-  std::vector<std::pair<int64_t, int64_t>> longest;
-  for (int64_t i = 0; i < task.examples(); ++i) longest.emplace_back(-task.tokens(i), i);
-  const auto most =
-      std::min<size_t>(longest.size(), static_cast<size_t>(options_.per_device_train_batch_size));
-  std::partial_sort(longest.begin(), longest.begin() + most, longest.end());
-  TrainingBatch batch;
-  for (size_t i = 0; i < most; ++i) {
-    const int64_t tokens = -longest[i].first;
-    if (options_.tokens_per_batch > 0 && i > 0 &&
-        memory.batch_tokens + tokens > options_.tokens_per_batch) {
-      break;
-    }
-    append(task.train_data().example(longest[i].second, 0, 0), batch);
-    memory.batch_tokens += tokens;
-  }
-  memory.batch = task.model().bytes_for(batch);
-  return memory;
-}
-
 std::vector<std::string> TrainSetup::metrics() const {
   switch (command_.task) {
     case Task::kMaskedLm:

@@ -16,14 +16,6 @@ class TrainSetup {
   TrainSetup(const TrainCommand& command, const train::TrainingOptions& options);
 
   train::ModelTask& task() { return *task_; }
-  // Bytes of parameters, their gradients and the optimizer's memory, and of a batch of this many
-  // tokens at the most.
-  struct Memory {
-    uint64_t parameters = 0;
-    uint64_t batch = 0;
-    int64_t batch_tokens = 0;
-  };
-  Memory memory() const;
   // Metrics that the evaluation gives, "loss" first.
   std::vector<std::string> metrics() const;
 

@@ -11,8 +11,10 @@
 #include "kernels/isa.h"
 #include "kernels/rowwise.h"
 #include "kernels/rowwise_backward.h"
+#include "models/anomaly.h"
 #include "models/batch_contexts.h"
 #include "models/check_tensors.h"
+#include "models/complexity.h"
 #include "models/fresh_weights.h"
 #include "models/head_rows.h"
 #include "models/head_weights.h"
@@ -384,11 +386,23 @@ class TrainableModel::Pass {
   const TrainingBatch& batch() const { return batch_; }
   const DropoutKeys* keys() const { return keys_ ? &*keys_ : nullptr; }
 
+  // Must outlive the pass.
+  void watch(AnomalyFinder& finder) {
+    finder_ = &finder;
+    step_.observer = [this](Direction direction, int64_t layer, const float* rows) {
+      look((direction == Direction::kForward ? "the output of layer "
+                                             : "the derivative by the input of layer ") +
+               std::to_string(layer),
+           rows);
+    };
+  }
+
   // The states that the head reads, [rows, hidden].
   std::vector<float> forward() {
     const int64_t hidden = m_.config.hidden_size;
-    m_.embed(embeddings_, batch_.input, rows_, keys(),
-             m_.stack.begin(m_.config.layers, rows_.rows, hidden));
+    float* const embedded = m_.stack.begin(m_.config.layers, rows_.rows, hidden);
+    m_.embed(embeddings_, batch_.input, rows_, keys(), embedded);
+    look("the embeddings", embedded);
     last_ = m_.stack.forward(step_, *m_.pool);
     std::vector<float> x(last_, last_ + rows_.rows * hidden);
     if (has_final_norm()) m_.final_norm(rows_.rows, last_, x.data());
@@ -397,6 +411,7 @@ class TrainableModel::Pass {
 
   // d: by these states.
   void backward(std::vector<float>& d) {
+    look("the derivative by what the head reads", d.data());
     if (has_final_norm()) m_.final_norm_backward(rows_.rows, last_, d.data());
     m_.stack.backward(step_, d.data(), *m_.pool);
     if (m_.lower_parts_are_frozen()) return;
@@ -404,6 +419,9 @@ class TrainableModel::Pass {
   }
 
  private:
+  void look(const std::string& what, const float* rows) {
+    if (finder_ != nullptr) finder_->rows(what, m_.config.hidden_size, rows);
+  }
   bool has_final_norm() const { return m_.config.names->final_norm != nullptr; }
 
   Impl& m_;
@@ -418,6 +436,7 @@ class TrainableModel::Pass {
   std::vector<TrainedLayer> trained_;
   StackStep step_;
   const float* last_ = nullptr;  // of the stack
+  AnomalyFinder* finder_ = nullptr;
 };
 
 TrainingLoss TrainableModel::accumulate(const TrainingBatch& batch, const TrainingPass& options) {
@@ -427,6 +446,19 @@ TrainingLoss TrainableModel::accumulate(const TrainingBatch& batch, const Traini
   const double sum = impl_->run_head(pass.loss(), pass.batch(), pass.keys(), options.scale, x);
   pass.backward(x);
   return {sum, pass.loss().labels()};
+}
+
+std::string TrainableModel::find_anomaly(const TrainingBatch& batch, const TrainingPass& options) {
+  Pass pass(*impl_, batch, options.dropout);
+  AnomalyFinder finder(pass.batch().input.lengths);
+  finder.parameters(impl_->parameters);
+  if (pass.empty()) return finder.found();
+  pass.watch(finder);
+  std::vector<float> x = pass.forward();
+  finder.number("the loss",
+                impl_->run_head(pass.loss(), pass.batch(), pass.keys(), options.scale, x));
+  pass.backward(x);
+  return finder.found();
 }
 
 TrainingLoss TrainableModel::evaluate(const TrainingBatch& batch, const LogitsSink& sink) {
@@ -448,6 +480,45 @@ TrainingLoss TrainableModel::evaluate(const TrainingBatch& batch, const LogitsSi
     sum += loss.apply(first, count, 1.0, logits.data(), *m.pool);
   }
   return {sum, loss.labels()};
+}
+
+double TrainableModel::flop(const TrainingBatch& given) const {
+  const Impl& m = *impl_;
+  TrainingBatch batch = given;
+  set_default_global(m.head.info, batch.input);
+  const EncoderBatch rows = prepare_batch(m.config, batch.input);
+  const TaskLoss loss(m.head, batch, m.options.label_smoothing);
+  const std::vector<TrainedLayer> trained = trained_layers(m.parameters, m.sources, m.config);
+  const int64_t lowest = m.lowest_layer(trained);
+  // Products of a layer's forward pass, of its derivatives by inputs, and of those by weights.
+  const auto passes = [&](int64_t layer) {
+    if (layer < lowest) return 1.0;
+    return is_frozen(trained[static_cast<size_t>(layer)]) ? 2.0 : 3.0;
+  };
+  const double of_labels =
+      m.head.rows == HeadRows::kTokens && rows.rows > 0
+          ? static_cast<double>(loss.head_rows()) / static_cast<double>(rows.rows)
+          : 1.0;
+  std::map<std::pair<int64_t, int64_t>, double> of_lengths;  // by length and global tokens
+  double sum = 0;
+  int64_t first = 0;
+  for (const int64_t length : batch.input.lengths) {
+    int64_t globals = 0;
+    for (int64_t t = 0; t < length && !batch.input.global_attention_mask.empty(); ++t) {
+      globals += batch.input.global_attention_mask[static_cast<size_t>(first + t)] != 0 ? 1 : 0;
+    }
+    first += length;
+    const auto [found, fresh] = of_lengths.try_emplace({length, globals}, 0.0);
+    if (fresh && length > 0) {
+      const LayerPlans plans(m.config, plain_pattern(m.config, 1, length, globals));
+      for (const ModuleCost& module : module_costs(m.config, m.head, plans)) {
+        const auto count = static_cast<double>(module.cost.count(Convention::kExact));
+        found->second += 2.0 * count * (module.layer ? passes(*module.layer) : 3.0 * of_labels);
+      }
+    }
+    sum += found->second;
+  }
+  return sum;
 }
 
 uint64_t TrainableModel::bytes_for(const TrainingBatch& given) const {

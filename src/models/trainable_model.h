@@ -74,11 +74,21 @@ class TrainableModel {
   // fit.
   TrainingLoss accumulate(const TrainingBatch& batch, const TrainingPass& pass);
 
+  // The same pass, watched: names the first place with a number that is NaN or infinite, in the
+  // order of the work: parameters, embeddings, layers, loss, and the derivatives on the way back.
+  // Empty where there is none. Gradients are added to as by accumulate().
+  std::string find_anomaly(const TrainingBatch& batch, const TrainingPass& pass);
+
   // Loss of a batch, and the logits behind it, without dropout and without a way back. Logits are
   // those of the rows that the loss reads (TaskLoss); `first` counts them.
   using LogitsSink =
       std::function<void(const TaskLoss& loss, int64_t first, int64_t count, const float* logits)>;
   TrainingLoss evaluate(const TrainingBatch& batch, const LogitsSink& sink);
+
+  // Floating-point operations of the matrix products that accumulate() needs for a batch: forward,
+  // and on the way back those by inputs and by weights, of what is trained. Only pairs that the
+  // pattern counts; what is computed twice to save memory counts once.
+  double flop(const TrainingBatch& batch) const;
 
   // Bytes that accumulate() takes for a batch like this, beside the parameters.
   uint64_t bytes_for(const TrainingBatch& batch) const;

@@ -34,6 +34,7 @@ const float* StackTraining::forward(const StackStep& step, ThreadPool& pool) {
     const auto index = static_cast<size_t>(kept ? l : 0);
     run_layer(step, l, records_[index], globals_[index], pool);
     if (!kept) packed_[static_cast<size_t>(l)] = {};
+    if (step.observer) step.observer(Direction::kForward, l, x_[static_cast<size_t>(l) + 1]);
   }
   return x_.back();
 }
@@ -85,6 +86,7 @@ void StackTraining::backward(const StackStep& step, float* d, ThreadPool& pool) 
                     globals_[at], x_[index]},
                    step.head_dim, d, d, backward_, pool);
     packed_[index] = {};
+    if (step.observer) step.observer(Direction::kBackward, l, d);
   }
 }
 

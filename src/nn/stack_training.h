@@ -21,6 +21,12 @@ class ThreadPool;
 
 enum class Activations { kKept, kCheckpointed };
 
+enum class Direction { kForward, kBackward };
+
+// Who looks at the rows between layers: [rows, hidden], the output of layer l on the way forward,
+// the derivative by its input on the way back. Called on the thread that runs the step.
+using StepObserver = std::function<void(Direction direction, int64_t layer, const float* rows)>;
+
 // One step's stack. What it refers to must outlive the step.
 struct StackStep {
   // Layer l with weights packed from the values of now; called on pool threads, more than once.
@@ -32,6 +38,7 @@ struct StackStep {
   // Layers below this one need no derivatives, nor does anything below them: backward() ends there.
   int64_t lowest = 0;
   Activations activations = Activations::kKept;
+  StepObserver observer = {};  // empty: nobody looks
 };
 
 class StackTraining {

@@ -13,6 +13,10 @@ namespace {
 
 constexpr uint64_t kDropoutStream = 0x64726f70;  // apart from what else is drawn from the seed
 
+uint64_t dropout_key(const StepKey& key) {
+  return random_bits(random_bits(key.seed, kDropoutStream), static_cast<uint64_t>(key.step));
+}
+
 }  // namespace
 
 ModelTask::ModelTask(ModelTaskParts parts) : parts_(std::move(parts)) {}
@@ -45,12 +49,12 @@ int64_t ModelTask::labels(std::span<const int64_t> examples, const StepKey& key)
 BatchLoss ModelTask::accumulate(std::span<const int64_t> examples, const StepKey& key,
                                 double scale) {
   const TrainingBatch batch = batch_of(examples, key);
-  TrainingPass pass;
-  pass.scale = scale;
-  pass.dropout =
-      random_bits(random_bits(key.seed, kDropoutStream), static_cast<uint64_t>(key.step));
-  const TrainingLoss loss = parts_.model.accumulate(batch, pass);
+  const TrainingLoss loss = parts_.model.accumulate(batch, {scale, dropout_key(key)});
   return {loss.sum, loss.labels, static_cast<int64_t>(batch.input.input_ids.size())};
+}
+
+std::string ModelTask::find_anomaly(std::span<const int64_t> examples, const StepKey& key) {
+  return parts_.model.find_anomaly(batch_of(examples, key), {1, dropout_key(key)});
 }
 
 std::map<std::string, double> ModelTask::evaluate() {

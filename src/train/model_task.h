@@ -38,6 +38,7 @@ class ModelTask final : public TrainingTask {
   // "loss", and by task: masked LM "accuracy" and "bits" a masked token; classes and choices
   // "accuracy"; tags "accuracy" of tokens and "f1" of entities; answers "exact" spans; several
   // labels "accuracy" of each decision.
+  std::string find_anomaly(std::span<const int64_t> examples, const StepKey& key) override;
   std::map<std::string, double> evaluate() override;
   void save_model(const std::filesystem::path& directory) override;
   std::string identity() const override;

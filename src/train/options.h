@@ -40,6 +40,7 @@ struct TrainingOptions {
   bool gradient_checkpointing = false;
   int64_t logging_steps = 10;
   int64_t eval_steps = 0;
+  bool eval_on_start = false;
   int64_t save_steps = 500;
   int64_t save_total_limit = 2;
   std::string metric_for_best_model = "loss";
@@ -49,6 +50,7 @@ struct TrainingOptions {
   int64_t early_stopping_patience = 0;
   double early_stopping_threshold = 0;
   std::string nan_policy = "skip";
+  bool detect_anomaly = false;
   double outlier_zscore = 0;
   int64_t overfit_one_batch = 0;
   int64_t find_learning_rate = 0;

@@ -40,6 +40,7 @@ class Training {
 
   TrainingResult run() {
     begin();
+    if (options_.eval_on_start && state_.step == 0) evaluate();
     while (!ended_) {
       if (state_.step >= state_.total_steps) {
         ended_ = Ending::kFinished;
@@ -92,14 +93,14 @@ class Training {
   void one_step() {
     const Clock::time_point start = Clock::now();
     const StepKey key = {static_cast<uint64_t>(options_.seed), state_.step, state_.position.epoch};
-    const StepGradients gradients =
-        compute_gradients(task_, order_.group(state_.position), key, settings_.stop, pool_);
+    const std::vector<Batch> batches = order_.group(state_.position);
+    const StepGradients gradients = compute_gradients(task_, batches, key, settings_.stop, pool_);
     if (gradients.completion == Completion::kStopped) {
       ended_ = Ending::kInterrupted;
       return;
     }
     const double learning_rate = schedule_.at(state_.step);
-    if (is_usable(gradients)) {
+    if (is_usable(gradients, batches, key)) {
       optimizer_->step(task_.parameters(),
                        {learning_rate, clip_coefficient(gradients.norm, options_.max_grad_norm)},
                        pool_);
@@ -125,14 +126,15 @@ class Training {
   }
 
   // False: the step is left out. May end the training.
-  bool is_usable(const StepGradients& gradients) {
+  bool is_usable(const StepGradients& gradients, const std::vector<Batch>& batches,
+                 const StepKey& key) {
     if (gradients.labels == 0) {
       ++state_.skipped;
       warn_once(no_labels_, "a batch has no label at all and teaches nothing");
       return false;
     }
     if (!std::isfinite(gradients.loss) || !std::isfinite(gradients.norm)) {
-      skip_not_finite(gradients);
+      skip_not_finite(gradients, first_anomaly(batches, key));
       return false;
     }
     state_.skipped_in_a_row = 0;
@@ -143,13 +145,24 @@ class Training {
     return !is_outlier(gradients);
   }
 
-  void skip_not_finite(const StepGradients& gradients) {
+  // Empty where nobody asked, or nothing was found.
+  std::string first_anomaly(const std::vector<Batch>& batches, const StepKey& key) {
+    for (size_t b = 0; options_.detect_anomaly && b < batches.size(); ++b) {
+      const std::string found = task_.find_anomaly(batches[b], key);
+      if (!found.empty()) return found;
+    }
+    return {};
+  }
+
+  void skip_not_finite(const StepGradients& gradients, const std::string& anomaly) {
     constexpr int64_t kMostInARow = 3;
-    const std::string where = first_not_finite(task_.parameters());
+    const std::string where =
+        anomaly.empty() ? first_not_finite(task_.parameters()) : std::string();
     const std::string what = "step " + std::to_string(state_.step + 1) + " has " +
                              (std::isfinite(gradients.loss) ? "a gradient" : "a loss") +
                              " that is NaN or infinite" +
-                             (where.empty() ? "" : " (first: the gradient of " + where + ")");
+                             (where.empty() ? "" : " (first: the gradient of " + where + ")") +
+                             (anomaly.empty() ? "" : " (first: " + anomaly + ")");
     ++state_.skipped;
     ++state_.skipped_in_a_row;
     const bool stops = options_.nan_policy == "stop" ||

@@ -40,6 +40,12 @@ class TrainingTask {
   // gradients of parameters that are not frozen.
   virtual BatchLoss accumulate(std::span<const int64_t> examples, const StepKey& key,
                                double scale) = 0;
+  // Runs the batch again as accumulate() did, gradients included, and names the first place with a
+  // number that is NaN or infinite. Empty where there is none, or where the task cannot tell.
+  virtual std::string find_anomaly(std::span<const int64_t> examples, const StepKey& key) {
+    (void)examples, (void)key;
+    return {};
+  }
   // On the evaluation set, without dropout: "loss" and what else the task measures. Empty where
   // there is no such set.
   virtual std::map<std::string, double> evaluate() = 0;

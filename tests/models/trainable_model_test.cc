@@ -349,6 +349,76 @@ TEST(TrainableModel, Bf16GradientsPointTheSameWay) {
   EXPECT_GT(product / std::sqrt(norm * other_norm), 0.999);
 }
 
+class Anomalies : public testing::Test {
+ protected:
+  void SetUp() override {
+    write_model(directory_.path(), {"longformer", Task::kTokenClassification});
+    model_.emplace(load(directory_.path(), Task::kTokenClassification));
+    batch_ = make_batch(*model_, 5);
+  }
+  void set(const std::string& name, int64_t index, float value) {
+    model_->parameters().at(name).value[index] = value;
+  }
+  std::string found() { return model_->find_anomaly(batch_, {.scale = 1.0, .dropout = 3}); }
+
+  TemporaryDirectory directory_;
+  std::optional<TrainableModel> model_;
+  TrainingBatch batch_;
+};
+
+TEST_F(Anomalies, NothingIsFoundInAnOrdinaryPass) {
+  EXPECT_EQ(found(), "");
+  EXPECT_GT(model_->accumulate(batch_, {.scale = 1.0, .dropout = 3}).sum, 0.0);
+}
+
+TEST_F(Anomalies, TheParameterIsNamed) {
+  set("longformer.encoder.layer.1.output.dense.weight", 41, std::nanf(""));
+  EXPECT_EQ(found(),
+            "the parameter longformer.encoder.layer.1.output.dense.weight: element 41 is NaN");
+}
+
+// Finite weights, and a row of the second layer that is too large for a norm.
+TEST_F(Anomalies, TheFirstLayerWithOneIsNamed) {
+  set("longformer.encoder.layer.1.output.dense.bias", 7, 3e38f);
+  const std::string text = found();
+  EXPECT_EQ(text.find("the output of layer 1: token 0 of sequence 0, element 0 is NaN"), 0u)
+      << text;
+}
+
+// The output matrix lets the logits be finite, and the way back overflow.
+TEST_F(Anomalies, TheWayBackIsWatchedToo) {
+  const std::string text = [&] {
+    Parameter& weight = model_->parameters().at("classifier.weight");
+    std::fill_n(weight.value, weight.elements, 0.0f);
+    TrainingPass pass{.scale = std::numeric_limits<double>::infinity(), .dropout = 3};
+    return model_->find_anomaly(batch_, pass);
+  }();
+  EXPECT_EQ(text.find("the derivative by what the head reads: token "), 0u) << text;
+}
+
+// Two layers of 24 in 40, by hand: projections, feed-forward and counted pairs, three times.
+TEST(TrainableModel, CountsTheOperationsOfAStep) {
+  const TemporaryDirectory directory;
+  write_model(directory.path(), {"bert", Task::kTokenClassification});
+  TrainableModel model = load(directory.path(), Task::kTokenClassification);
+  TrainingBatch batch;
+  batch.input.lengths = {10, 4, 10};
+  batch.input.input_ids.assign(24, 5);
+  batch.targets.classes.assign(24, 1);
+  const double layer = 24.0 * (4 * 24 * 24 + 2 * 24 * 40) + 2.0 * 24 * (100 + 16 + 100);
+  const double head = 24.0 * 24 * static_cast<double>(model.info().outputs);
+  EXPECT_DOUBLE_EQ(model.flop(batch), 2 * 3 * (2 * layer + head));
+  // Without derivatives by weights, and none at all below the lowest layer that needs them.
+  for (const Parameter& parameter : model.parameters().all()) {
+    const std::string& name = parameter.spec.name;
+    if (name.find("layer.1.") == std::string::npos &&
+        name.find("classifier") == std::string::npos) {
+      model.parameters().freeze(name);
+    }
+  }
+  EXPECT_DOUBLE_EQ(model.flop(batch), 2 * (layer + 3 * layer + 3 * head));
+}
+
 TEST(TrainableModel, RefusesTargetsThatDoNotFit) {
   const TemporaryDirectory directory;
   write_model(directory.path(), {"bert", Task::kTokenClassification});

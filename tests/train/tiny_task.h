@@ -27,7 +27,9 @@ class TinyTask final : public train::TrainingTask {
   std::string facts = "data tiny\nclasses 3";
   std::function<double(int64_t step)> poison;  // added to the loss and to a gradient of that step
   std::function<std::map<std::string, double>(int64_t call)> metrics;  // instead of evaluate()
-  int64_t sleep_microseconds = 0;                                      // of accumulate()
+  std::string anomaly;                                                 // what find_anomaly() says
+  std::vector<int64_t> asked;      // the steps for which it was asked
+  int64_t sleep_microseconds = 0;  // of accumulate()
   double noise = 0.05;
   std::vector<std::vector<int64_t>> seen;  // the examples of each accumulate()
   int64_t evaluations = 0;
@@ -77,6 +79,11 @@ class TinyTask final : public train::TrainingTask {
       add("out.bias", 1, poison(key.step));
     }
     return loss;
+  }
+
+  std::string find_anomaly(std::span<const int64_t>, const train::StepKey& key) override {
+    asked.push_back(key.step);
+    return anomaly;
   }
 
   std::map<std::string, double> evaluate() override {

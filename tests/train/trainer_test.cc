@@ -418,6 +418,23 @@ TEST_F(Trainer, KeepsAsManyCheckpointsAsItIsTold) {
   EXPECT_EQ(steps_in(run("end")), (std::vector<int64_t>{40}));
 }
 
+TEST_F(Trainer, EvaluatesBeforeTheFirstStepWhenAsked) {
+  TrainingOptions options = tiny_options();
+  options.eval_on_start = true;
+  options.max_steps = 3;
+  TinyTask task;
+  std::vector<int64_t> steps;
+  task.metrics = [&](int64_t) {
+    steps.push_back(static_cast<int64_t>(task.seen.size()));
+    return std::map<std::string, double>{{"loss", 1.0}};
+  };
+  train_tiny(task, options, "start");
+  ASSERT_FALSE(steps.empty());
+  EXPECT_EQ(steps.front(), 0);
+  const std::string log = io::read_file(run("start") / "metrics.jsonl", 1 << 20);
+  EXPECT_EQ(log.find("{\"step\":0,"), 0u) << log;
+}
+
 class BadNumbers : public Trainer {
  protected:
   TrainingResult with(const std::string& policy, const std::set<int64_t>& bad, TinyTask& task) {
@@ -437,6 +454,26 @@ TEST_F(BadNumbers, StopAtTheFirst) {
   EXPECT_NE(result.reason.find("out.bias at 1"), std::string::npos) << result.reason;
   EXPECT_TRUE(result.model.empty());
   EXPECT_EQ(steps_in(run("stop1")), (std::vector<int64_t>{7, 9}));  // 9: the best after the epoch
+}
+
+TEST_F(BadNumbers, AreLookedForWhereTheTaskSays) {
+  TinyTask task;
+  task.anomaly = "the output of layer 3: token 1 of sequence 0, element 2 is NaN";
+  task.poison = [](int64_t step) { return step == 9 ? NAN : 0.0; };
+  TrainingOptions options = tiny_options();
+  options.nan_policy = "stop";
+  options.detect_anomaly = true;
+  TrainingResult result = train_tiny(task, options, "asked");
+  EXPECT_NE(result.reason.find("(first: " + task.anomaly + ")"), std::string::npos)
+      << result.reason;
+  EXPECT_EQ(task.asked, (std::vector<int64_t>{9}));
+  options.detect_anomaly = false;
+  TinyTask other;
+  other.poison = task.poison;
+  other.anomaly = task.anomaly;
+  result = train_tiny(other, options, "not_asked");
+  EXPECT_EQ(result.reason.find(task.anomaly), std::string::npos) << result.reason;
+  EXPECT_TRUE(other.asked.empty());
 }
 
 TEST_F(BadNumbers, SkipTwoAndStopAtThree) {
