@@ -6,7 +6,7 @@
 The short model is the body of MiniLM (6 layers, 384 wide, a package of the Python index) with a new head, trained on the texts
 at 512 tokens first. Then it is made one that reads 4,096: with random positions; with copies of the short model's; after
 updates of everything; after updates of the positions alone. TEXTS are Debian's documentation by default: of the kernel and of
-PostgreSQL (packages linux-doc and postgresql-doc). A twentieth of the documents is kept for the evaluation, the same in every row.
+PostgreSQL (packages linux-doc and postgresql-doc). One document in fifty is kept for the evaluation, the same in every row.
 What was trained stays in OUTPUT: run it again and only what is missing is done.
 """
 
@@ -45,7 +45,7 @@ def train(options: argparse.Namespace, run: str, *arguments: object) -> list[dic
     """The evaluations of a run, the first one before its first step; trains only where no model is there."""
     output = options.output / run
     if not (output / "model" / "config.json").is_file():
-        command = [options.binary, "train", "mlm", "--output", output, "--eval-share", 0.05, "--bf16", "true", "--eval-on-start",
+        command = [options.binary, "train", "mlm", "--output", output, "--eval-share", 0.02, "--bf16", "true", "--eval-on-start",
                    "true", "--logging-steps", 10, "--save-steps", 0, "--warmup-ratio", 0.1, "--weight-decay", 0.01,
                    "--resume", "true" if (output / "LATEST").exists() else "false", *arguments, *options.texts]
         print("$ " + " ".join(map(str, command)), flush=True)
@@ -59,8 +59,8 @@ def main() -> int:
     parser.add_argument("output", type=Path)
     parser.add_argument("texts", nargs="*", default=[])
     parser.add_argument("--binary", type=Path, default=Path(__file__).resolve().parents[2] / "build/release/bin/longformer")
-    parser.add_argument("--short-steps", type=int, default=1000, help="at 16 x 512 tokens (default 1000)")
-    parser.add_argument("--long-steps", type=int, default=150, help="at 2 x 4,096 tokens (default 150)")
+    parser.add_argument("--short-steps", type=int, default=800, help="at 16 x 512 tokens (default 800)")
+    parser.add_argument("--long-steps", type=int, default=100, help="at 2 x 4,096 tokens (default 100)")
     options = parser.parse_args()
     options.texts = options.texts or [found for pattern in TEXTS for found in sorted(glob.glob(pattern))]
     if not options.texts:
