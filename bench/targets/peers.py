@@ -177,7 +177,7 @@ def flex(options: argparse.Namespace) -> None:
 
 
 def training(options: argparse.Namespace) -> None:
-    """The first step of LongformerForMaskedLM with AdamW, fused, in f32 or under autocast; dropout as configured."""
+    """Steps of LongformerForMaskedLM on one sequence with AdamW, fused, in f32 or under autocast; dropout as configured."""
     import torch
     import transformers
     started = time.perf_counter()
