@@ -8,6 +8,8 @@ source "$root/tools/shell.sh"
 
 readonly packages=(torch==2.13.0 transformers==4.57.6 tokenizers==0.22.2 safetensors numpy sentencepiece==0.2.3 protobuf sentence-transformers==5.7.0
   onnx==1.23.2 onnxruntime==1.32.0 scikit-learn==1.9.1 seqeval==1.2.2 pytrec-eval-terrier==0.5.11)
+# The next release of the reference, beside the other in a folder of its own: what is saved must load in both.
+readonly next_release=transformers==5.24.0
 venv=$root/build/oracle-venv
 stamp=$venv/complete.txt
 log=$root/build/oracle-venv.log
@@ -15,7 +17,7 @@ log=$root/build/oracle-venv.log
 mkdir -p -- "$root/build" 2>/dev/null || fail 2 "cannot write $root/build: make it writable"
 hold_lock "$root/build/.oracle-venv.lock" "makes build/oracle-venv"
 # The interpreter is started once: an environment that was moved, or whose Python went away, is made again.
-if [[ -f $stamp && $(<"$stamp") == "$venv ${packages[*]}" ]] && "$venv/bin/python" -c '' 2>/dev/null; then
+if [[ -f $stamp && $(<"$stamp") == "$venv ${packages[*]} $next_release" ]] && "$venv/bin/python" -c '' 2>/dev/null; then
   printf '%s\n' "$venv/bin/python"
   exit 0
 fi
@@ -26,11 +28,13 @@ say "making build/oracle-venv with ${packages[*]} (minutes)"
 make_environment() {
   rm -rf -- "$venv" &&
     "$python" -m venv "$venv" &&
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --progress-bar off "${packages[@]}"
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --progress-bar off "${packages[@]}" &&
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --progress-bar off --target "$venv/next-release" \
+      "$next_release"
 }
 if ! make_environment >"$log" 2>&1 </dev/null 9>&-; then
   tail -n 15 "$log" >&2
   fail 2 "build/oracle-venv could not be made (it needs a network and about 2 GB; up to 8 GB with the GPU build of PyTorch); the whole log is $log"
 fi
-printf '%s' "$venv ${packages[*]}" >"$stamp"
+printf '%s' "$venv ${packages[*]} $next_release" >"$stamp"
 printf '%s\n' "$venv/bin/python"

@@ -45,7 +45,7 @@ def train(options: argparse.Namespace, run: str, *arguments: object) -> list[dic
     """The evaluations of a run, the first one before its first step; trains only where no model is there."""
     output = options.output / run
     if not (output / "model" / "config.json").is_file():
-        command = [options.binary, "train", "mlm", "--output", output, "--eval-share", 0.02, "--bf16", "true", "--eval-on-start",
+        command = [options.binary, "train", "mlm", "--output", output, "--eval-share", 0.02, "--skip-bad", "true", "--eval-on-start",
                    "true", "--logging-steps", 10, "--save-steps", 0, "--warmup-ratio", 0.1, "--weight-decay", 0.01,
                    "--resume", "true" if (output / "LATEST").exists() else "false", *arguments, *options.texts]
         print("$ " + " ".join(map(str, command)), flush=True)
@@ -59,8 +59,8 @@ def main() -> int:
     parser.add_argument("output", type=Path)
     parser.add_argument("texts", nargs="*", default=[])
     parser.add_argument("--binary", type=Path, default=Path(__file__).resolve().parents[2] / "build/release/bin/longformer")
-    parser.add_argument("--short-steps", type=int, default=800, help="at 16 x 512 tokens (default 800)")
-    parser.add_argument("--long-steps", type=int, default=100, help="at 2 x 4,096 tokens (default 100)")
+    parser.add_argument("--short-steps", type=int, default=400, help="at 16 x 512 tokens (default 400)")
+    parser.add_argument("--long-steps", type=int, default=80, help="at 2 x 4,096 tokens (default 80)")
     options = parser.parse_args()
     options.texts = options.texts or [found for pattern in TEXTS for found in sorted(glob.glob(pattern))]
     if not options.texts:

@@ -49,6 +49,39 @@ constexpr std::array kIndex = {
     Field{"seconds", FieldType::kNumber, "that it took"},
 };
 
+constexpr std::array kTrainStep = {
+    Field{"step", FieldType::kInteger, "steps of the optimizer so far"},
+    Field{"steps", FieldType::kInteger, "steps that are planned"},
+    Field{"epoch", FieldType::kNumber, "passes over the data so far"},
+    Field{"loss", FieldType::kNumberOrNull, "mean a label since the line before"},
+    Field{"grad_norm", FieldType::kNumberOrNull, "of all gradients, before clipping"},
+    Field{"learning_rate", FieldType::kNumber, "of this step"},
+    Field{"tokens", FieldType::kInteger, "tokens trained on so far"},
+    Field{"tokens_per_second", FieldType::kNumberOrNull, "since the line before"},
+    Field{"seconds", FieldType::kNumber, "of training so far"},
+    Field{"share_of_peak", FieldType::kNumberOrNull,
+          "of what the processor multiplies at most, 0 to 1"},
+};
+
+constexpr std::array kTrainEvaluation = {
+    Field{"step", FieldType::kInteger, "steps of the optimizer so far"},
+    Field{"epoch", FieldType::kNumber, "passes over the data so far"},
+    Field{"evaluation", FieldType::kObject, "the metrics by name"},
+    Field{"best", FieldType::kBoolean, "whether it is the best so far"},
+};
+
+constexpr std::array kTrainResult = {
+    Field{"ending", FieldType::kString, "finished, stopped early, interrupted or diverged"},
+    Field{"step", FieldType::kInteger, "steps of the optimizer"},
+    Field{"steps", FieldType::kInteger, "steps that were planned"},
+    Field{"loss", FieldType::kNumberOrNull, "of the last step"},
+    Field{"metrics", FieldType::kObject, "of the last evaluation, by name; empty without one"},
+    Field{"tokens", FieldType::kInteger, "tokens trained on"},
+    Field{"seconds", FieldType::kNumber, "that it took"},
+    Field{"best_step", FieldType::kIntegerOrNull, "whose model was the best; null: not compared"},
+    Field{"model", FieldType::kStringOrNull, "directory of the model; null: none was written"},
+};
+
 constexpr std::array kEmbed = {
     Field{"file", FieldType::kString, "as given, or found below a directory; - for standard input"},
     Field{"passage", FieldType::kStringOrNull, "the text of the passage; null: the whole document"},
@@ -305,6 +338,9 @@ constexpr std::array kTables = {
     RecordTable{"bench", "One implementation at one length", kBench},
     RecordTable{"pattern", "The counts of one attention pattern", kPattern},
     RecordTable{"evaluate", "One comparison", kEvaluate},
+    RecordTable{"train", "A line of the log of a training", kTrainStep},
+    RecordTable{"train-evaluation", "An evaluation during a training", kTrainEvaluation},
+    RecordTable{"train-result", "How a training ended: its last line", kTrainResult},
 };
 
 Json list_of(const char* type) { return {{"type", "array"}, {"items", {{"type", type}}}}; }

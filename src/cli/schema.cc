@@ -11,7 +11,8 @@ void add_schema(CLI::App& root, Commands& commands) {
   CLI::App* app =
       root.add_subcommand("schema", "The JSON Schema of the records that a command prints");
   auto command = std::make_shared<std::string>();
-  app->add_option("command", *command, "A command that has --json")
+  app->add_option("command", *command,
+                  "A command that has --json; train prints three kinds of records")
       ->required()
       ->check(CLI::IsMember(commands_with_records()))
       ->type_name("COMMAND");

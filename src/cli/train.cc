@@ -199,7 +199,7 @@ class Training {
                      {"metrics", json_of(result.metrics)},
                      {"tokens", result.tokens},
                      {"seconds", result.seconds}};
-      if (result.best) record["best_step"] = result.best->step;
+      record["best_step"] = result.best ? Json(result.best->step) : Json(nullptr);
       record["model"] = result.model.empty() ? Json(nullptr) : Json(result.model.string());
       output_.line(json_text(record));
     } else {

@@ -1,7 +1,11 @@
 #include "cli/train_setup.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <system_error>
 
 #include "cli/head_options.h"
 #include "cli/output.h"
@@ -21,6 +25,21 @@ using train::SplitSide;
 
 [[noreturn]] void refuse(const std::string& message) {
   throw Error(ErrorCode::kInvalidArgument, message);
+}
+
+// Before the work that ends there.
+void make_output(const std::filesystem::path& output) {
+  std::error_code error;
+  std::filesystem::create_directories(output, error);
+  if (!error && access(output.c_str(), W_OK | X_OK) != 0) {
+    error = std::error_code(errno, std::generic_category());
+  }
+  if (error) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "--output: cannot be made or written: " + error.message() +
+                    "; name a directory that you may write to",
+                output.string());
+  }
 }
 
 // A directory without weights may be meant as a model that is yet to be trained.
@@ -46,6 +65,7 @@ TrainSetup::TrainSetup(const TrainCommand& command, const train::TrainingOptions
     refuse("--eval and --eval-share: give one of them");
   }
   TrainableModel model = load_model();
+  make_output(command.output);
   data_model_ = std::make_unique<train::DataModel>(
       train::DataModel{tokenizer_, train::tokenizer_id(directory_), model.info(),
                        model.config().max_tokens(), model.config().type_vocab_size});
@@ -78,7 +98,7 @@ std::filesystem::path TrainSetup::source_model() const {
   }
   const std::filesystem::path to = std::filesystem::path(command_.output) / "start";
   if (!io::entry_exists(to)) {
-    std::filesystem::create_directories(command_.output);
+    make_output(command_.output);
     make_long_model(from, to);
   }
   return to;

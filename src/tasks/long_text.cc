@@ -31,7 +31,9 @@ CutText cut_text(const TextSpace& space, std::string first, std::optional<std::s
   } else if (long_text == LongText::kRefuse) {
     throw Error(ErrorCode::kInvalidArgument, std::to_string(total) +
                                                  " tokens, and the model reads at most " +
-                                                 std::to_string(capacity) + " at once");
+                                                 std::to_string(capacity) +
+                                                 " at once; let it be truncated, or read in "
+                                                 "windows");
   } else {
     text::TruncationSettings settings;
     settings.max_length = capacity;

@@ -61,7 +61,7 @@ RunDirectory::RunDirectory(fs::path path, RunStart start, SystemCalls& calls)
   lock();
   if (start == RunStart::kNew && (!steps().empty() || io::entry_exists(path_ / kLogFile))) {
     throw Error(ErrorCode::kInvalidArgument,
-                "holds a training already; continue it, or name another directory", path_.string());
+                "holds a training already; resume it, or name another directory", path_.string());
   }
   remove_leftovers();
 }

@@ -1,4 +1,5 @@
 // The records that are printed are those that `schema` describes; CSV holds the same.
+#include <map>
 #include <set>
 
 #include "cli/command_fixture.h"
@@ -73,6 +74,32 @@ TEST_F(Records, AreThoseOfTheSchema) {
   expect_schema("convert", "bert long --to-long 128 --attention-window 32 --json");
   expect_schema("pattern", "--length 64 --window 8 --json");
   expect_refused("schema nothing", "search");
+}
+
+TEST_F(Records, OfTrainingsAreThoseOfTheSchemas) {
+  put(path("rows.jsonl"),
+      "{\"text\": \"the fox\", \"label\": \"a\"}\n{\"text\": \"hen\", \"label\": \"b\"}\n");
+  const auto schema = [&](const std::string& kind) {
+    return Json::parse(run("schema " + kind).out);
+  };
+  for (const std::string& more : {std::string(" --eval rows.jsonl"), std::string()}) {
+    const Outcome trained =
+        run("train classify rows.jsonl --model model --labels data --max-steps 2 --logging-steps 1 "
+            "--json true --output run" +
+            std::to_string(more.size()) + more);
+    ASSERT_EQ(trained.code, 0) << trained.err;
+    std::map<std::string, int> kinds;
+    for (const Json& line : json_lines(trained.out)) {
+      const std::string kind = line.contains("ending")       ? "train-result"
+                               : line.contains("evaluation") ? "train-evaluation"
+                                                             : "train";
+      ++kinds[kind];
+      expect_record(schema(kind), line);
+    }
+    EXPECT_EQ(kinds["train"], 2);
+    EXPECT_EQ(kinds["train-evaluation"] > 0, !more.empty());
+    EXPECT_EQ(kinds["train-result"], 1);
+  }
 }
 
 TEST_F(Records, CsvHoldsTheSameAsJson) {

@@ -1,5 +1,12 @@
 // train through the command: a model that has no weights yet.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <fstream>
+
 #include "command_fixture.h"
+#include "io/checkpoint/checkpoint.h"
 
 namespace longformer {
 namespace {
@@ -8,7 +15,6 @@ class Train : public Command {
  protected:
   void SetUp() override {
     Command::SetUp();
-    fs::remove(model() / "model.safetensors");
     std::string rows;
     for (const char* animal : {"fox", "hen", "dog"}) {
       for (const char* rest : {"sleeps", "runs in the barn", "eats corn"}) {
@@ -18,12 +24,116 @@ class Train : public Command {
     }
     put(path("rows.jsonl"), rows);
   }
+  // Bad input that is found behind messages on what was read: the last line names it.
+  void expect_stopped(const std::string& arguments, const std::string& says) {
+    const Outcome result = run(arguments);
+    EXPECT_EQ(result.code, 2) << arguments << "\n" << result.err;
+    EXPECT_EQ(result.out, "") << arguments;
+    const size_t last = result.err.rfind('\n', result.err.size() - 2);
+    EXPECT_NE(result.err.find(says, last == std::string::npos ? 0 : last), std::string::npos)
+        << arguments << "\n"
+        << result.err;
+  }
   std::string arguments(const std::string& output, const std::string& more) {
     return "train classify rows.jsonl --model model --output " + output + " --json true " + more;
   }
 };
 
+// What a run that was refused must not leave: a model, or a checkpoint that was not there.
+TEST_F(Train, BadDataIsNamedAndLeavesNoModel) {
+  const auto refused = [&](const std::string& task, const std::string& data,
+                           const std::string& says, const std::string& more = "") {
+    put(path("bad.jsonl"), data);
+    expect_stopped("train " + task + " bad.jsonl --model bert --output bad --max-steps 1 " + more,
+                   says);
+    EXPECT_FALSE(fs::exists(path("bad/model")));
+    EXPECT_FALSE(fs::exists(path("bad/LATEST")));
+  };
+  const std::string good = R"({"text": "the fox", "label": "a"})"
+                           "\n";
+  refused("classify", good + R"({"text": "hen"})", "bad.jsonl line 2: ", "--labels data");
+  refused("classify", good + R"({"text": "", "label": "a"})",
+          "bad.jsonl line 2: ", "--labels data");
+  refused("classify",
+          good +
+              R"({"text": "hen", "label": "b"})"
+              "\n" +
+              R"({"text": "dog", )",
+          "bad.jsonl line 3: ", "--labels data");
+  refused("classify", good + R"({"text": "hen", "label": "other"})",
+          "--labels model: the checkpoint has no head", "--labels model");
+  refused("classify", "", "there is no example in it", "--labels data");
+  refused(
+      "answer",
+      R"({"question": "the ?", "context": "the fox", "answers": {"text": ["dog"], "answer_start": [90]}})",
+      "bad.jsonl line 1: ");
+  refused(
+      "answer",
+      R"({"question": "the ?", "context": "the fox", "answers": {"text": ["dog"], "answer_start": [4]}})",
+      "bad.jsonl line 1: ");
+  refused("tag", R"({"text": "the fox", "spans": [{"start": 4, "end": 9, "label": "A"}]})",
+          "bad.jsonl line 1: ", "--labels data");
+  refused("tag", R"({"words": ["the", "fox"], "labels": ["O"]})",
+          "bad.jsonl line 1: ", "--labels data");
+  refused("choose", R"({"question": "the fox", "choices": ["a", "b"], "label": 2})",
+          "bad.jsonl line 1: ");
+  std::string words;
+  for (int word = 0; word < 200; ++word) words += "fox ";
+  refused("classify", "{\"text\": \"" + words + "\", \"label\": \"a\"}\n" + good,
+          "bad.jsonl line 1: ", "--labels data --long error");
+}
+
+TEST_F(Train, ARunIsKeptFromOtherOptionsOtherDataAndOtherTrainers) {
+  const std::string options = "--labels data --save-steps 2 --logging-steps 1 --max-steps ";
+  ASSERT_EQ(run(arguments("run", options + "4")).code, 0);
+  const std::string weights = io::read_file(path("run/model/model.safetensors"), 1 << 24);
+  const std::string log = io::read_file(path("run/metrics.jsonl"), 1 << 20);
+
+  expect_stopped(arguments("run", options + "4"), "holds a training already; resume it");
+  expect_stopped(arguments("run", options + "6 --resume true --learning-rate 0.5"),
+                 "learning_rate");
+  expect_stopped(arguments("run", options + "6 --resume true --seed 5"), "seed");
+  {
+    std::ofstream more(path("rows.jsonl"), std::ios::app);
+    more << R"({"text": "the dog runs", "label": "dog"})"
+            "\n";
+  }
+  expect_stopped(arguments("run", options + "6 --resume true"), "data");
+
+  const int held = open(path("run/LOCK").c_str(), O_RDWR);
+  ASSERT_GE(held, 0);
+  ASSERT_EQ(flock(held, LOCK_EX | LOCK_NB), 0);
+  expect_stopped(arguments("run", options + "4 --resume true"), "is training in this directory");
+  close(held);
+  EXPECT_EQ(io::read_file(path("run/model/model.safetensors"), 1 << 24), weights);
+  EXPECT_EQ(io::read_file(path("run/metrics.jsonl"), 1 << 20), log);
+
+  put(path("file"), "no directory");
+  expect_stopped(arguments("file", options + "1"), "file: --output: cannot be made or written: ");
+  expect_stopped(arguments("file/run", options + "1"),
+                 "file/run: --output: cannot be made or written: ");
+}
+
+// Without global tokens their projections take no part: what no gradient reaches must not decay.
+TEST_F(Train, UnusedParametersDoNotDecay) {
+  put(path("tags.jsonl"), R"({"words": ["the", "fox"], "tags": ["O", "A"]})"
+                          "\n");
+  const Outcome trained =
+      run("train tag tags.jsonl --model model --output run --labels data --max-steps 3 "
+          "--weight-decay 0.5 --learning-rate 0.1");
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  const auto values = [&](const std::string& directory, const std::string& name) {
+    return to_f32(io::Checkpoint::open(path(directory)).tensor(name));
+  };
+  const std::string layer = "encoder.layer.0.attention.self.";
+  EXPECT_EQ(values("model", layer + "query_global.weight"),
+            values("run/model", "longformer." + layer + "query_global.weight"));
+  EXPECT_NE(values("model", layer + "query.weight"),
+            values("run/model", "longformer." + layer + "query.weight"));
+}
+
 TEST_F(Train, NeedsWeightsUnlessItIsToldToBeginWithNewOnes) {
+  fs::remove(model() / "model.safetensors");
   expect_refused(arguments("run", ""), "holds no weights: none of model.safetensors");
   expect_refused(arguments("run", ""), "; --from-scratch true begins with new weights");
   expect_refused("train mlm text.txt --model model --output long --to-long 128 --from-scratch true",
@@ -31,6 +141,7 @@ TEST_F(Train, NeedsWeightsUnlessItIsToldToBeginWithNewOnes) {
 }
 
 TEST_F(Train, FromScratchLearnsAndIsTheSameWhenItWasInterrupted) {
+  fs::remove(model() / "model.safetensors");
   const std::string options =
       "--from-scratch true --eval rows.jsonl --learning-rate 0.01 --per-device-train-batch-size 9 "
       "--save-steps 20 --seed 7 ";

@@ -2,7 +2,7 @@
 """`longformer embed` beside sentence-transformers: random encoders with random modules and prompts behind them.
 
 Directories are written by the package (5.7), or rewritten as versions 2 to 4 wrote them (a flag a pooling mode, old class
-paths) and as version 6 names its classes.
+paths) and as version 6 names its classes. BERT and RoBERTa also after a step of training.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ACTIVATIONS = [torch.nn.Tanh(), torch.nn.Identity(), torch.nn.ReLU(), torch.nn.G
                torch.nn.Sigmoid()]
 WORDS = ["query", "passage", "search", "fox", "night", "barn", "the", "a", "in", "corn", "rain", "river", ":", ".",
          "long", "old", "##s", "##ing", "represent", "text"]
-FAIRSEQ = ["<s>", "<pad>", "</s>", "<unk>"]
+FAIRSEQ = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 CORPUS = ["the fox sleeps in the barn at night", "a long old river runs in the rain", "search query: text of a passage: corn",
           "represent the text: foxes, barns and rivers."] * 4
 
@@ -165,33 +165,59 @@ def one_case(options, report: common.Report, seed: int) -> None:
         model.eval()
         folder = scratch.path / "model"
         model.save(str(folder), create_model_card=False, safe_serialization=bool(rng.random() < 0.7))
-        style = rewrite(rng, folder)
         texts = [" ".join(str(word) for word in rng.choice(WORDS, int(rng.integers(1, 40)))) for _ in range(3)]
         files = []
         for index, text in enumerate(texts):
             files.append(scratch.path / f"{index}.txt")
             files[-1].write_text(text)
-        calls = [([], model.encode_document(texts)), (["--prompt", "fox: "], model.encode(texts, prompt="fox: "))]
-        if "query" in prompts:
-            calls.append((["--prompt", "query"], model.encode_query(texts)))
-        if "represent" in prompts:
-            calls.append((["--prompt", "represent"], model.encode(texts, prompt_name="represent")))
-        wrong, ratio = [], 0.0
-        for arguments, want in calls:
-            try:
-                result = common.run_command(options.binary, "embed", "--model", folder, *arguments, *files)
-                rows = [line["embedding"] for line in common.json_lines(result.stdout)]
-                got = {"embedding": np.array(rows, np.float32)}
-                worst, lines = common.compare(got, {"embedding": np.asarray(want, np.float32)},
-                                              common.BASE_TOLERANCE)
-                ratio = max(ratio, worst)
-                wrong += [f"{arguments}: {line}" for line in lines]
-            except common.CommandFailed as failure:
-                wrong.append(f"{arguments}: {failure}")
+        wrong, ratio = ([], 0.0) if kind == "xlm-roberta" else compare_trained(options, folder, scratch.path, prompts, texts, files)
+        style = rewrite(rng, folder)
+        differences, worst = compare_embeddings(options, model, folder, prompts, texts, files)
+        wrong, ratio = wrong + differences, max(ratio, worst)
         scratch.failed = bool(wrong)
         kinds = [type(module).__name__ for module in modules[2:]]
         report.add(seed, f"{kind}, {style}, pooling {modes}, include_prompt {include_prompt}, {kinds}, prompts "
                    f"{list(prompts)} default {default}", wrong, ratio)
+
+
+def compare_embeddings(options, model: SentenceTransformer, folder: Path, prompts: dict[str, str], texts: list[str],
+                       files: list[Path]) -> tuple[list[str], float]:
+    """`embed` beside the package on texts as documents, as queries, and under each named prompt."""
+    calls = [([], model.encode_document(texts)), (["--prompt", "fox: "], model.encode(texts, prompt="fox: "))]
+    if "query" in prompts:
+        calls.append((["--prompt", "query"], model.encode_query(texts)))
+    if "represent" in prompts:
+        calls.append((["--prompt", "represent"], model.encode(texts, prompt_name="represent")))
+    wrong, ratio = [], 0.0
+    for arguments, want in calls:
+        try:
+            result = common.run_command(options.binary, "embed", "--model", folder, *arguments, *files)
+            rows = [line["embedding"] for line in common.json_lines(result.stdout)]
+            got = {"embedding": np.array(rows, np.float32)}
+            worst, lines = common.compare(got, {"embedding": np.asarray(want, np.float32)},
+                                          common.BASE_TOLERANCE)
+            ratio = max(ratio, worst)
+            wrong += [f"{arguments}: {line}" for line in lines]
+        except common.CommandFailed as failure:
+            wrong.append(f"{arguments}: {failure}")
+    return wrong, ratio
+
+
+def compare_trained(options, folder: Path, scratch: Path, prompts: dict[str, str], texts: list[str],
+                    files: list[Path]) -> tuple[list[str], float]:
+    """The same after a step of training, with modules and prompts as they were."""
+    try:
+        common.run_command(options.binary, "train", "mlm", "--model", folder, "--output", scratch / "run", "--max-steps", 1,
+                           "--learning-rate", 0.1, "--optim", "sgd", *files)
+    except common.CommandFailed as failure:
+        return [f"train: {failure}"], 0.0
+    model = SentenceTransformer(str(scratch / "run" / "model"), device="cpu")
+    model.eval()
+    wrong, ratio = compare_embeddings(options, model, scratch / "run" / "model", prompts, texts, files)
+    before = SentenceTransformer(str(folder), device="cpu").eval()
+    if np.array_equal(before.encode(texts), model.encode(texts)):
+        wrong.append("training changed nothing")
+    return [f"trained: {line}" for line in wrong], ratio
 
 
 def main() -> int:

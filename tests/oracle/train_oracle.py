@@ -3,8 +3,9 @@
 
 The reference has its own tokenizer, classes, loss, optimizer (torch's AdamW and SGD, Transformers' Adafactor), schedule and
 clipping, in float64. Loss, norm and learning rate of each of 20 steps must agree, whether the step is one batch or two halves
-of texts of different length, then the weights. What the command wrote must load with the Auto classes and give the logits that
-`forward` gives. Long models made by `train mlm` must load, with the projections of global tokens equal to the local ones.
+of texts of different length, then the weights. What the command wrote must load with the Auto classes, and in the next
+release of Transformers, and give the logits that `forward` gives. Long models made by `train mlm` must load, with the
+projections of global tokens equal to the local ones; those made of encoders of sentences load in sentence-transformers, too.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from transformers.trainer_pt_utils import LabelSmoother, get_parameter_names
 
 import common
 import heads_oracle
+import next_release
 import pipelines_common as models
 import reference
 
@@ -34,6 +36,7 @@ warnings.filterwarnings("ignore")
 transformers.logging.set_verbosity_error()
 torch.set_num_threads(1)
 
+NEXT = next_release.NextRelease()
 STEPS, EXAMPLES, MAX_TOKENS = 20, 8, 96
 LOSS_TOLERANCE, NORM_TOLERANCE = 1e-4, 1e-3  # relative
 # A parameter may end this share of the way that it went from where the reference's ended.
@@ -295,7 +298,7 @@ def load(folder: Path, kind: str) -> tuple[transformers.PreTrainedModel, list[st
 
 
 def check_forward(options, model, folder: Path, batch: models.Batch, scratch: Path) -> tuple[float, list[str]]:
-    """The logits of a saved model: the command's and Transformers'."""
+    """The logits of a saved model: the command's, and those of Transformers in both releases."""
     inputs = {name: value.numpy() for name, value in batch.items()
               if name in ("input_ids", "attention_mask", "token_type_ids")}
     theirs = {name: value.numpy() for name, value in batch.items() if name in inputs or name == "global_attention_mask"}
@@ -303,13 +306,17 @@ def check_forward(options, model, folder: Path, batch: models.Batch, scratch: Pa
     got = common.forward(options.binary, folder, inputs, scratch, hidden_states=False)
     # Rows of padding hold whatever each makes of them.
     shown = batch["attention_mask"].numpy()[..., None].astype(np.float32)
-    for tensors in (got, single, double):
+    newer, wrong = NEXT.logits(folder, theirs, scratch)
+    for tensors in (got, single, double, newer):
         for name, value in tensors.items():
             if name != "logits":
                 tensors[name] = value * shown[..., 0]
             elif value.ndim == 3:
                 tensors[name] = value * shown
-    return common.compare(got, single, common.tolerance(single, double))
+    allowed = common.tolerance(single, double)
+    ratio, differences = common.compare(got, single, allowed)
+    next_ratio, next_differences = common.compare(got, newer, allowed)
+    return max(ratio, next_ratio), wrong + differences + [f"the next release: {line}" for line in next_differences]
 
 
 def make_start(options, rng: random.Random, task: str, family: str, how: str, scratch: Path, data: Data, seed: int):

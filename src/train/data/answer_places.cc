@@ -59,7 +59,7 @@ void find_all(const Folded& text, const std::string& answer, std::vector<text::O
 
 text::Offset given_place(std::string_view text, const Characters& characters, double start,
                          const std::string& answer) {
-  const std::string name = "its answer_start " + io::short_value(io::Json(start));
+  const std::string name = "its answer_start " + position_text(start);
   if (start < 0 || start != std::floor(start) || start >= static_cast<double>(characters.count())) {
     throw BadExample(name + " lies outside the context of " + std::to_string(characters.count()) +
                      " characters");

@@ -1,10 +1,14 @@
 // Code points of a text and the bytes where they begin.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
+
+#include "io/json.h"
 
 namespace longformer::train {
 
@@ -25,5 +29,14 @@ class Characters {
  private:
   std::vector<uint32_t> begins_;
 };
+
+// A position as a row gives it, for messages.
+inline std::string position_text(double position) {
+  constexpr double kExact = 9007199254740992;  // 2^53
+  if (position == std::floor(position) && std::abs(position) < kExact) {
+    return std::to_string(static_cast<int64_t>(position));
+  }
+  return io::short_value(io::Json(position));
+}
 
 }  // namespace longformer::train

@@ -19,8 +19,8 @@ namespace longformer::train {
 namespace {
 
 std::string span_name(const io::MarkedSpan& span) {
-  return "the span " + io::short_value(io::Json(span.begin)) + " to " +
-         io::short_value(io::Json(span.end)) + " (" + io::short_value(io::Json(span.label)) + ")";
+  return "the span " + position_text(span.begin) + " to " + position_text(span.end) + " (" +
+         io::short_value(io::Json(span.label)) + ")";
 }
 
 class Tagger {
