@@ -48,7 +48,10 @@ TrainingSpeed::TrainingSpeed(train::ModelTask& task, const train::TrainingOption
   if (tokens > 0) flop_per_token_ = task.model().flop(batch) / tokens;
   ThreadPool& pool = *task.model().pool();
   const bool rounded = options.bf16 && kernels::supports(DType::kBF16);
-  peak_ = product_rate(rounded ? DType::kBF16 : DType::kF32, pool, kRounds) * 1e9 * pool.threads();
+  const double f32 = product_rate(DType::kF32, pool, kRounds);
+  const double rate = rounded ? product_rate(DType::kBF16, pool, kRounds) : f32;
+  peak_ = rate * 1e9 * pool.threads();
+  gain_over_f32_ = f32 > 0 ? rate / f32 : 1;
 }
 
 double TrainingSpeed::share_of_peak(double tokens_per_second) const {
