@@ -68,8 +68,10 @@ int run_command(int argc, char** argv) {
       return kUsage;
     }
     std::string help = "longformer";
-    for (const auto& [app, run] : commands.list) {
-      if (app->parsed() || app->count() > 0) help += " " + app->get_name();
+    const CLI::App* at = &root;
+    while (!at->get_subcommands().empty()) {
+      at = at->get_subcommands().front();
+      help += " " + at->get_name();
     }
     print_message(std::string(error.what()) + ". See " + help + " --help.");
     return kUsage;

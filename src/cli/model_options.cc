@@ -3,6 +3,7 @@
 
 #include "cli/command.h"
 #include "cli/process.h"
+#include "io/files.h"
 #include "io/hub/hub_cache.h"
 #include "io/hub/hub_environment.h"
 #include "longformer/error.h"
@@ -68,6 +69,12 @@ std::filesystem::path model_directory(const ModelOptions& options) {
   const fs::path directory =
       options.model.empty() ? default_model_directory() : fs::path(options.model);
   if (fs::is_directory(directory, error)) {
+    if (!io::entry_exists(directory / "config.json") &&
+        io::entry_exists(directory / "model" / "config.json")) {
+      throw Error(ErrorCode::kNotFound,
+                  "is the run of a training; its model is " + (directory / "model").string(),
+                  directory.string());
+    }
     if (options.revision.empty()) return directory;
     throw Error(ErrorCode::kInvalidArgument,
                 "--revision is for models in the hub cache; this is a directory",

@@ -138,13 +138,13 @@ class Training {
                      "  smoothed " + number(point.smoothed));
       }
     }
+    if (stop.signal() != 0) return 128 + stop.signal();
     if (command_.json) output_.line(json_text({{"suggested", result.suggested}}));
     if (!command_.json) {
       output_.line(result.suggested > 0
                        ? "the loss falls fastest at a learning rate of " + number(result.suggested)
                        : "the loss never fell; look at the data and the labels");
     }
-    if (stop.signal() != 0) return 128 + stop.signal();
     return result.suggested > 0 ? kDone : kFailed;
   }
 
@@ -220,7 +220,7 @@ class Training {
       case Ending::kDiverged:
         return kFailed;
       default:
-        return kDone;
+        return setup_.skipped() > 0 ? kSomeSkipped : kDone;
     }
   }
 

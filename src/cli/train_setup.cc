@@ -6,17 +6,20 @@
 #include <cerrno>
 #include <cstdlib>
 #include <system_error>
+#include <utility>
 
 #include "cli/head_options.h"
 #include "cli/output.h"
 #include "io/config.h"
 #include "io/files.h"
+#include "io/json.h"
 #include "kernels/gemm.h"
 #include "longformer/error.h"
 #include "models/convert.h"
 #include "models/heads.h"
 #include "tasks/fill_mask.h"
 #include "tasks/model_files.h"
+#include "train/run_directory.h"
 
 namespace longformer::cli {
 namespace {
@@ -42,6 +45,16 @@ void make_output(const std::filesystem::path& output) {
   }
 }
 
+void report_labels(const std::vector<std::string>& labels) {
+  constexpr size_t kShown = 12;
+  std::string list;
+  for (size_t i = 0; i < std::min(labels.size(), kShown); ++i) {
+    list += (i == 0 ? "" : ", ") + io::short_value(io::Json(labels[i]));
+  }
+  notice("the data has " + counted(std::ssize(labels), "label") + ": " + list +
+         (labels.size() > kShown ? ", …" : ""));
+}
+
 // A directory without weights may be meant as a model that is yet to be trained.
 TrainableModel load_or_advise(const std::filesystem::path& directory,
                               const TrainableOptions& options) {
@@ -61,10 +74,8 @@ TrainSetup::TrainSetup(const TrainCommand& command, const train::TrainingOptions
       options_(options),
       directory_(source_model()),
       tokenizer_(tasks::load_tokenizer(directory_)) {
-  if (!command.evaluation_files.empty() && command.evaluation_share > 0) {
-    refuse("--eval and --eval-share: give one of them");
-  }
   TrainableModel model = load_model();
+  check_command();
   make_output(command.output);
   data_model_ = std::make_unique<train::DataModel>(
       train::DataModel{tokenizer_, train::tokenizer_id(directory_), model.info(),
@@ -89,9 +100,40 @@ TrainSetup::TrainSetup(const TrainCommand& command, const train::TrainingOptions
   task_ = std::make_unique<train::ModelTask>(std::move(parts));
 }
 
+// What needs the options alone, or those and the kind of problem: before the data is read.
+void TrainSetup::check_command() const {
+  if (!command_.evaluation_files.empty() && command_.evaluation_share > 0) {
+    refuse("--eval and --eval-share: give one of them");
+  }
+  if (!command_.group_field.empty() && command_.evaluation_share == 0) {
+    refuse("--group-by keeps records together where --eval-share parts them: give that, too");
+  }
+  if (command_.freeze_layers > 0 && command_.trained != "all") {
+    refuse("--freeze-layers and --train " + command_.trained + ": give one of them");
+  }
+  if (command_.evaluation_files.empty() && command_.evaluation_share == 0) {
+    for (const auto& [name, asked] :
+         {std::pair{"--eval-on-start", options_.eval_on_start},
+          std::pair{"--eval-steps", options_.eval_steps > 0},
+          std::pair{"--early-stopping-patience", options_.early_stopping_patience > 0},
+          std::pair{"--load-best-model-at-end", options_.load_best_model_at_end}}) {
+      if (asked) refuse(std::string(name) + " needs an evaluation set: --eval or --eval-share");
+    }
+  }
+  std::string known;
+  for (const std::string& name : metrics()) {
+    if (options_.metric_for_best_model == name || options_.metric_for_best_model == "eval_" + name)
+      return;
+    known += (known.empty() ? "" : ", ") + name;
+  }
+  refuse("--metric-for-best-model is \"" + options_.metric_for_best_model +
+         "\"; the evaluation of this task gives " + known);
+}
+
 // The model's directory, or that of the long model made from it.
 std::filesystem::path TrainSetup::source_model() const {
   const std::filesystem::path from = model_directory(command_.model);
+  if (!command_.resume) train::refuse_a_training(command_.output);
   if (command_.to_long == 0) return from;
   if (command_.from_scratch) {
     refuse("--from-scratch and --to-long: a new model is as long as its config.json says");
@@ -160,7 +202,8 @@ TrainableModel TrainSetup::load_model() {
   }
   TrainableModel model = load_or_advise(directory_, load);
   for (const std::string& line : model.overrides()) notice(line);
-  report_new_head(model.info());
+  if (classifies && of_data) report_labels(load.labels);
+  check_new_head(model.info());
   if (options_.bf16 && !kernels::supports(DType::kBF16)) {
     notice("bf16: this processor does not multiply it; computing in f32");
   }
@@ -170,7 +213,25 @@ TrainableModel TrainSetup::load_model() {
   return model;
 }
 
+void TrainSetup::check_new_head(const TaskInfo& info) const {
+  if (!info.new_tensors.empty() && command_.trained == "positions") {
+    refuse(
+        "--train positions: the model has no head for this task, and a new one would stay random; "
+        "train all of it "
+        "first");
+  }
+  report_new_head(info);
+}
+
 std::vector<std::string> TrainSetup::labels_of_data() const {
+  std::vector<std::string> labels = find_labels();
+  if (labels.size() == 1 && problem_type_ == "single_label_classification") {
+    refuse("every record has the same label: there is nothing to tell apart");
+  }
+  return labels;
+}
+
+std::vector<std::string> TrainSetup::find_labels() const {
   const train::DataOptions options = data_options(command_.files, SplitSide::kAll);
   if (command_.task == Task::kTokenClassification) {
     return train::tag_labels(options, command_.tag);
@@ -238,6 +299,10 @@ void TrainSetup::freeze(TrainableModel& model) const {
   if (command_.trained == "positions" && positions.empty()) {
     refuse("--train positions: the model has no position table");
   }
+  if (command_.freeze_layers > config.layers) {
+    refuse("--freeze-layers " + std::to_string(command_.freeze_layers) + ": the model has " +
+           std::to_string(config.layers));
+  }
   const auto frozen_layer = [&](const std::string& name) {
     const std::string layers = prefix + config.names->layers;
     return name.starts_with(layers) &&
@@ -261,8 +326,9 @@ void TrainSetup::freeze(TrainableModel& model) const {
   if (parameters.trained_elements() == 0) refuse("nothing is left to train");
 }
 
-void TrainSetup::report(const train::TrainingData& data, const char* what) const {
+void TrainSetup::report(const train::TrainingData& data, const char* what) {
   const train::Notices& notices = data.notices();
+  skipped_ += notices.skipped;
   std::string line = std::string(what) + ": " + counted(data.examples(), "example") + " from " +
                      counted(notices.records, "record");
   for (const auto& [name, count] : train::counts_of(notices)) {

@@ -99,8 +99,12 @@ void Evaluation::add_spans(const float* logits) {
 void Evaluation::add_values(int64_t first, int64_t rows, const float* logits) {
   if (info_.problem != Problem::kMultiLabel) return;
   const float* const targets = batch_->targets.values.data() + first * info_.outputs;
-  for (int64_t i = 0; i < rows * info_.outputs; ++i) {
-    count((logits[i] > 0) == (targets[i] > 0.5f));
+  for (int64_t r = 0; r < rows; ++r) {  // a text is right when all of its labels are
+    bool right = true;
+    for (int64_t i = r * info_.outputs; i < (r + 1) * info_.outputs; ++i) {
+      right = right && (logits[i] > 0) == (targets[i] > 0.5f);
+    }
+    count(right);
   }
 }
 

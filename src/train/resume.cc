@@ -19,9 +19,17 @@ std::vector<std::string> lines_of(const std::string& text) {
 // Lines of the one that the other lacks, each with what it is.
 void add_missing(const std::vector<std::string>& lines, const std::vector<std::string>& other,
                  const std::string& what, std::vector<std::string>& differences) {
+  constexpr size_t kShown = 3;
+  std::vector<std::string> missing;  // training and evaluation set may say the same
   for (const std::string& line : lines) {
     if (std::find(other.begin(), other.end(), line) != other.end()) continue;
-    differences.push_back(what + " \"" + line + "\"");
+    if (std::find(missing.begin(), missing.end(), line) == missing.end()) missing.push_back(line);
+  }
+  for (size_t i = 0; i < std::min(missing.size(), kShown); ++i) {
+    differences.push_back(what + " \"" + missing[i] + "\"");
+  }
+  if (missing.size() > kShown) {
+    differences.push_back(what + " " + std::to_string(missing.size() - kShown) + " lines more");
   }
 }
 

@@ -45,6 +45,15 @@ std::vector<std::string> names_in(const fs::path& directory) {
   return names;
 }
 
+std::vector<int64_t> steps_in(const fs::path& directory) {
+  std::vector<int64_t> steps;
+  for (const std::string& name : names_in(directory)) {
+    if (const auto step = step_of(name)) steps.push_back(*step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
 std::string megabytes(int64_t bytes) {
   return std::to_string((bytes + 999'999) / 1'000'000) + " MB";
 }
@@ -53,16 +62,21 @@ bool alive(pid_t process) { return kill(process, 0) == 0 || errno == EPERM; }
 
 }  // namespace
 
+void refuse_a_training(const fs::path& directory) {
+  std::error_code error;
+  if (!fs::is_directory(directory, error)) return;
+  if (steps_in(directory).empty() && !io::entry_exists(directory / kLogFile)) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              "holds a training already; resume it, or name another directory", directory.string());
+}
+
 RunDirectory::RunDirectory(fs::path path, RunStart start, SystemCalls& calls)
     : path_(std::move(path)), calls_(calls) {
   std::error_code error;
   fs::create_directories(path_, error);
   if (error) throw Error(ErrorCode::kIo, "cannot be made: " + error.message(), path_.string());
   lock();
-  if (start == RunStart::kNew && (!steps().empty() || io::entry_exists(path_ / kLogFile))) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "holds a training already; resume it, or name another directory", path_.string());
-  }
+  if (start == RunStart::kNew) refuse_a_training(path_);
   remove_leftovers();
 }
 
@@ -115,14 +129,7 @@ fs::path RunDirectory::checkpoint(int64_t step) const {
   return path_ / (std::string(kStepPrefix) + std::to_string(step));
 }
 
-std::vector<int64_t> RunDirectory::steps() const {
-  std::vector<int64_t> steps;
-  for (const std::string& name : names_in(path_)) {
-    if (const auto step = step_of(name)) steps.push_back(*step);
-  }
-  std::sort(steps.begin(), steps.end());
-  return steps;
-}
+std::vector<int64_t> RunDirectory::steps() const { return steps_in(path_); }
 
 std::optional<int64_t> RunDirectory::newest_valid(
     const std::function<void(const std::string&)>& notice) {

@@ -26,6 +26,10 @@ struct KeepRule {
   std::optional<int64_t> best;  // step of one that stays whatever its age
 };
 
+// Throws kInvalidArgument where a training has begun in `directory`: before the work that a new one
+// there would be.
+void refuse_a_training(const std::filesystem::path& directory);
+
 class RunDirectory {
  public:
   // Makes the directory, takes its lock and removes what an ended process left half done. Throws

@@ -63,7 +63,11 @@ class Training {
         options_.max_steps > 0 ? options_.max_steps : order_.groups_in(options_.num_train_epochs);
     state_.total_steps = total;
     const auto step = directory_.newest_valid([&](const std::string& text) { notice(text); });
-    if (step) resume(directory_.checkpoint(*step), total);
+    if (step) {
+      resume(directory_.checkpoint(*step), total);
+    } else if (settings_.start == RunStart::kContinue) {
+      notice(directory_.path().string() + " holds no checkpoint: training begins anew");
+    }
     state_.warmup_steps = warmup_steps(options_.warmup_steps, options_.warmup_ratio, total);
     state_.options = options_json(options_);
     state_.identity = task_.identity();

@@ -52,7 +52,7 @@ TEST_F(Train, BadDataIsNamedAndLeavesNoModel) {
   const std::string good = R"({"text": "the fox", "label": "a"})"
                            "\n";
   refused("classify", good + R"({"text": "hen"})", "bad.jsonl line 2: ", "--labels data");
-  refused("classify", good + R"({"text": "", "label": "a"})",
+  refused("classify", good + R"({"text": "", "label": "b"})",
           "bad.jsonl line 2: ", "--labels data");
   refused("classify",
           good +
@@ -79,7 +79,7 @@ TEST_F(Train, BadDataIsNamedAndLeavesNoModel) {
           "bad.jsonl line 1: ");
   std::string words;
   for (int word = 0; word < 200; ++word) words += "fox ";
-  refused("classify", "{\"text\": \"" + words + "\", \"label\": \"a\"}\n" + good,
+  refused("classify", "{\"text\": \"" + words + "\", \"label\": \"b\"}\n" + good,
           "bad.jsonl line 1: ", "--labels data --long error");
 }
 
@@ -112,6 +112,38 @@ TEST_F(Train, ARunIsKeptFromOtherOptionsOtherDataAndOtherTrainers) {
   expect_stopped(arguments("file", options + "1"), "file: --output: cannot be made or written: ");
   expect_stopped(arguments("file/run", options + "1"),
                  "file/run: --output: cannot be made or written: ");
+}
+
+TEST_F(Train, OptionsThatCanDoNothingAreRefused) {
+  const auto refused = [&](const std::string& more, const std::string& says) {
+    expect_stopped(arguments("run", "--max-steps 1 --labels data " + more), says);
+    EXPECT_FALSE(fs::exists(path("run/metrics.jsonl")));
+  };
+  refused("--group-by label", "--group-by keeps records together where --eval-share");
+  refused("--eval-on-start true", "--eval-on-start needs an evaluation set");
+  refused("--eval-steps 1", "--eval-steps needs an evaluation set");
+  refused("--early-stopping-patience 1", "--early-stopping-patience needs an evaluation set");
+  refused("--load-best-model-at-end true", "--load-best-model-at-end needs an evaluation set");
+  refused("--eval rows.jsonl --metric-for-best-model f1", "gives loss, accuracy");
+  refused("--freeze-layers 3", "--freeze-layers 3: the model has 2");
+  refused("--freeze-layers 1 --train head", "--freeze-layers and --train head: give one");
+  refused("--train positions", "the model has no head for this task");
+  put(path("rows.jsonl"), R"({"text": "the fox", "label": "a"})"
+                          "\n");
+  refused("", "every record has the same label");
+}
+
+TEST_F(Train, LeftOutRecordsAreInTheExitCode) {
+  {
+    std::ofstream more(path("rows.jsonl"), std::ios::app);
+    more << "{\"text\": \"\", \"label\": \"dog\"}\n";
+  }
+  const Outcome trained = run(arguments("run", "--max-steps 1 --labels data --skip-bad true"));
+  EXPECT_EQ(trained.code, 3) << trained.err;
+  EXPECT_NE(trained.err.find("rows.jsonl line 10"), std::string::npos) << trained.err;
+  const Outcome used = run("classify text.txt --model run");
+  EXPECT_EQ(used.code, 2);
+  EXPECT_NE(used.err.find("its model is run/model"), std::string::npos) << used.err;
 }
 
 // Without global tokens their projections take no part: what no gradient reaches must not decay.

@@ -44,8 +44,19 @@ TEST(RowReader, ObjectsKeepTheirFields) {
   EXPECT_EQ(object->find("z"), nullptr);
 }
 
+TEST(ConllReader, RunningTextIsNoTable) {
+  const ConllFile file = parse_conll("the O\nfox sleeps O\n\nhen O\n\n a dog eats \n", -1, "f");
+  ASSERT_EQ(file.bad.size(), 2u);
+  EXPECT_EQ(file.bad[0].line, 2);
+  EXPECT_EQ(file.bad[0].reason,
+            "has 3 columns, and the first line has 2: this is no table of words and tags");
+  EXPECT_EQ(file.bad[1].line, 6);
+  ASSERT_EQ(file.sentences.size(), 1u);
+  EXPECT_EQ(file.sentences[0].words, std::vector<std::string>{"hen"});
+}
+
 TEST(ConllReader, CountsDocuments) {
-  ConllReader reader("a O\n\n-DOCSTART- O\n\nb O\nc\tO\td\n-DOCSTART- O\n\xff O\n\n", -1);
+  ConllReader reader("a x O\n\n-DOCSTART- O\n\nb x O\nc\tO\td\n-DOCSTART- O\n\xff x O\n\n", -1);
   ConllSentence sentence;
   BadRecord bad;
   ASSERT_TRUE(reader.next(sentence, bad));

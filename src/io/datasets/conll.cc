@@ -17,10 +17,17 @@ std::vector<std::string_view> columns_of(std::string_view line) {
   return columns;
 }
 
-// Adds the word and the tag of a line, or says why it has none.
-std::string add_token(std::string_view line, int64_t column, ConllSentence& sentence) {
+// Adds the word and the tag of a line, or says why it has none. `count`: columns of the lines
+// before, 0 at the first: running text, which has any number of words a line, is no table.
+std::string add_token(std::string_view line, int64_t column, size_t& count,
+                      ConllSentence& sentence) {
   if (std::string fault = text_fault(line); !fault.empty()) return fault;
   const std::vector<std::string_view> columns = columns_of(line);
+  if (count == 0) count = columns.size();
+  if (columns.size() != count) {
+    return "has " + std::to_string(columns.size()) + " columns, and the first line has " +
+           std::to_string(count) + ": this is no table of words and tags";
+  }
   const int64_t place = column < 0 ? std::ssize(columns) + column : column;
   if (place < 0 || place >= std::ssize(columns)) {
     return "has " + std::to_string(columns.size()) + " columns, no column " +
@@ -50,7 +57,7 @@ bool ConllReader::next(ConllSentence& sentence, BadRecord& bad) {
       sentence.document = document_;
       sentence.record = record_++;
     }
-    std::string fault = add_token(line, column_, sentence);
+    std::string fault = add_token(line, column_, columns_, sentence);
     if (!fault.empty() && bad.line == 0) bad = {line_, sentence.record, std::move(fault)};
   }
   return sentence.line > 0;

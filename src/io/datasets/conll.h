@@ -19,7 +19,8 @@ struct ConllSentence {
 };
 struct ConllFile {
   std::vector<ConllSentence> sentences;
-  std::vector<BadRecord> bad;  // sentences with a line that lacks the column or is not UTF-8
+  std::vector<BadRecord> bad;  // sentences with a line that lacks the column, has other columns
+                               // than the first line, or is not UTF-8
 };
 
 // `column`: from 0, or from the end: -1 is the last one. Columns are parted by tabs where the line
@@ -38,6 +39,7 @@ class ConllReader {
  private:
   std::string_view text_;
   int64_t column_;
+  size_t columns_ = 0;  // of each line
   size_t at_ = 0;
   int64_t line_ = 0;
   int64_t record_ = 0;

@@ -151,7 +151,7 @@ TEST_F(TagData, BadRecordsAreNamed) {
     return R"({"text": "the red fox", "spans": [)" + list + "]}\n";
   };
   expect("a.conll", "fox O\nhen B-C\n", {"a.conll line 1", "\"B-C\"", "5 labels"});
-  expect("b.conll", "fox\thas\nhen\n", {"b.conll", "\"has\""});
+  expect("b.conll", "fox\thas\nhen\tO\n", {"b.conll", "\"has\""});
   expect("c.jsonl", R"({"words": ["a"], "tags": ["O", "O"]})",
          {"c.jsonl line 1", "1 words and 2 tags"});
   expect("d.jsonl", R"({"words": [], "tags": []})", {"has no words"});
