@@ -116,6 +116,15 @@ void add_choose_options(CLI::App& app, TrainCommand& command) {
   app.add_option("--label-field", command.choose.label)->capture_default_str();
 }
 
+std::string values_of(const train::OptionEntry& entry) {
+  if (entry.is_boolean()) return "true|false";
+  std::string values;
+  for (const std::string_view choice : entry.choices) {
+    values += (values.empty() ? "" : "|") + std::string(choice);
+  }
+  return values.empty() ? "VALUE" : values;
+}
+
 void add_training_options(CLI::App& app, TrainCommand& command) {
   app.add_option("--options", command.options_file,
                  "JSON file with training options; flags come before it");
@@ -123,7 +132,7 @@ void add_training_options(CLI::App& app, TrainCommand& command) {
     app.add_option(entry.flag(), command.flags[std::string(entry.name)],
                    std::string(entry.help) +
                        "; default: " + train::option_text(train::TrainingOptions{}, entry))
-        ->type_name(entry.is_boolean() ? "BOOLEAN" : "VALUE")
+        ->type_name(values_of(entry))
         ->group("Training");
   }
   app.add_option("--train", command.trained,

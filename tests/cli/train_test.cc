@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <map>
 
 #include "command_fixture.h"
 #include "io/checkpoint/checkpoint.h"
@@ -144,6 +145,36 @@ TEST_F(Train, LeftOutRecordsAreInTheExitCode) {
   const Outcome used = run("classify text.txt --model run");
   EXPECT_EQ(used.code, 2);
   EXPECT_NE(used.err.find("its model is run/model"), std::string::npos) << used.err;
+}
+
+// Of texts that are one window each, the evaluation of a training says what `evaluate` says.
+TEST_F(Train, EvaluationsAgreeWithEvaluate) {
+  std::string rows;
+  for (int row = 0; row < 24; ++row) {
+    const char* const animals[] = {"fox", "hen", "dog"};
+    rows += std::string(R"({"text": "the )") + animals[row % 3] + " eats " + animals[row % 2] +
+            R"(", "label": [")" + animals[row % 3] + "\"" + (row % 2 == 0 ? "" : R"(, "corn")") +
+            "]}\n";
+  }
+  put(path("several.jsonl"), rows);
+  const std::map<std::string, std::string> tasks = {
+      {"classification", "train classify rows.jsonl --eval rows.jsonl --labels data"},
+      {"multi-label",
+       "train classify several.jsonl --eval several.jsonl --problem-type "
+       "multi_label_classification --labels data"}};
+  for (const auto& [task, train] : tasks) {
+    const Outcome trained = run(train + " --model model --output " + task +
+                                " --max-steps 4 --learning-rate 0.01 --json true");
+    ASSERT_EQ(trained.code, 0) << trained.err;
+    const Json metrics = json_lines(trained.out).back()["metrics"];
+    const Outcome evaluated =
+        run("evaluate --json --task " + task + " --model " + task + "/model --data " +
+            (task == "classification" ? "rows.jsonl" : "several.jsonl"));
+    ASSERT_EQ(evaluated.code, 0) << evaluated.err;
+    EXPECT_NEAR(metrics["accuracy"].get<double>(),
+                json_lines(evaluated.out).back()["metrics"]["accuracy"].get<double>(), 1e-6)
+        << task;
+  }
 }
 
 // Without global tokens their projections take no part: what no gradient reaches must not decay.
