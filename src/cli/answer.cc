@@ -317,7 +317,7 @@ void add_answer_options(CLI::App& app, AnswerCommand& command) {
                  "How much the score of no answer must be above that of the best span to come "
                  "first, -1 to 1; means --handle-impossible; default 0")
       ->check(finite_number())
-      ->check(CLI::Range(-1.0, 1.0));
+      ->check(numbers_in(-1.0, 1.0));
   add_boolean(app, "--align-to-words", answer.align_to_words, "Whether answers are whole words");
   app.add_flag("--best", command.best,
                "The best answers of all texts together instead of the best of each");

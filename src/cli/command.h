@@ -38,9 +38,14 @@ struct ModelOptions {
 void add_model_options(CLI::App& app, ModelOptions& options);
 // Adds --offline, which HF_HUB_OFFLINE and TRANSFORMERS_OFFLINE set as well.
 void add_offline_option(CLI::App& app, bool& offline);
-// An option that takes true or false.
 // For numbers of which any will do, but NaN and infinity.
 CLI::Validator finite_number();
+// A number from `low` to `high`, both included; CLI::Range lets NaN through.
+CLI::Validator numbers_in(double low, double high);
+// Anything but an empty value, which an unset variable of a shell becomes.
+CLI::Validator not_empty();
+
+// An option that takes true or false.
 CLI::Option* add_boolean(CLI::App& app, const std::string& name, bool& value,
                          const std::string& help);
 // The directory that --model or its absence means: one that exists comes before a name in the hub

@@ -274,7 +274,7 @@ void add_evaluate(CLI::App& root, Commands& commands) {
   app->add_option("--mask-share", options->mask_share,
                   "mlm with --model: share of the tokens that are hidden")
       ->check(finite_number())
-      ->check(CLI::Range(0.001, 1.0))
+      ->check(numbers_in(0.001, 1.0))
       ->capture_default_str();
   for (const char* const of_model :
        {"--revision", "--offline", "--threads", "--attention-window", "--attention-dilation",

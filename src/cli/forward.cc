@@ -231,6 +231,7 @@ void report_global(const ForwardOptions& options, const std::vector<int64_t>& co
 int run_forward(const ForwardOptions& options) {
   InputTensors in = read_inputs(options.inputs);
   const std::filesystem::path directory = model_directory(options.model);
+  io::refuse_file_of(directory, options.outputs);
   const auto start = Clock::now();
   LoadOptions load{.threads = options.model.threads};
   apply(options.overrides, load);

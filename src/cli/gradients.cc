@@ -144,6 +144,7 @@ int run_gradients(const GradientsOptions& options) {
   InputTensors in = read_inputs(options.inputs, &labels);
   io::refuse_same_file(options.outputs, options.inputs);
   const std::filesystem::path directory = model_directory(options.model);
+  io::refuse_file_of(directory, options.outputs);
   TrainableOptions load;
   load.task = {.load = {.threads = options.model.threads},
                .task = std::nullopt,
@@ -203,7 +204,7 @@ void add_gradients(CLI::App& root, Commands& commands) {
       ->needs("--allow-new-head");
   app->add_option("--label-smoothing-factor", options->label_smoothing,
                   "Share of each label that is spread over all classes")
-      ->check(CLI::Range(0.0, 0.999))
+      ->check(numbers_in(0.0, 0.999))
       ->capture_default_str();
   add_boolean(*app, "--gradient-checkpointing", options->checkpointing,
               "Keep the input of each layer only and compute the layer again on the way back");

@@ -39,6 +39,24 @@ CLI::Validator finite_number() {
   return validator;
 }
 
+CLI::Validator numbers_in(double low, double high) {
+  const CLI::Range range(low, high);
+  return CLI::Validator(
+      [range](std::string& text) {
+        const std::string fault = finite_number()(text);
+        return fault.empty() ? range(text) : fault;
+      },
+      range.get_description());
+}
+
+CLI::Validator not_empty() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        return text.empty() ? std::string("an empty value; give one or leave the option out") : "";
+      },
+      "");
+}
+
 CLI::Option* add_boolean(CLI::App& app, const std::string& name, bool& value,
                          const std::string& help) {
   return app.add_option(name, value, help)

@@ -44,7 +44,7 @@ void* watch_signals(void*) {
     }
     if (signal == kStopWatching) return nullptr;
     int none = 0;
-    const bool polite = signal == SIGINT || signal == SIGTERM;
+    const bool polite = signal == SIGINT || signal == SIGTERM || signal == SIGHUP;
     if (!polite || !waits_for_stop || !stop_signal.compare_exchange_strong(none, signal)) break;
   }
   io::remove_temporaries();

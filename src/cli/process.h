@@ -24,8 +24,8 @@ class ProcessGuard {
   pthread_t watcher_;
 };
 
-// While one lives, the first SIGINT or SIGTERM asks for an end in good order instead of making one;
-// the second does not wait. At most one at a time.
+// While one lives, the first SIGINT, SIGTERM or SIGHUP asks for an end in good order instead of
+// making one; the second does not wait. At most one at a time.
 class GracefulStop {
  public:
   GracefulStop();

@@ -140,11 +140,11 @@ void add_search(CLI::App& root, Commands& commands) {
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
       ->capture_default_str();
   app->add_option("--min-score", command->min_score, "Show only passages with at least this score")
-      ->check(CLI::Range(-1.0, 1001.0));
+      ->check(numbers_in(-1.0, 1001.0));
   app->add_option("--words", command->words,
                   "Weight of the query's own words (BM25, 0 to 1) beside the likeness of meaning "
                   "(-1 to 1); 0: none")
-      ->check(CLI::Range(0.0, 1000.0))
+      ->check(numbers_in(0.0, 1000.0))
       ->capture_default_str();
   CLI::Option* index =
       app->add_option("--index", command->index, "Search this index instead of FILES")

@@ -1,5 +1,7 @@
 #include "cli/train_options.h"
 
+#include <limits>
+
 #include "base/limits.h"
 #include "cli/head_options.h"
 
@@ -11,12 +13,15 @@ void add_data_options(CLI::App& app, TrainCommand& command) {
   app.add_option("--eval", command.evaluation_files, "Files to evaluate on");
   app.add_option("--eval-share", command.evaluation_share,
                  "Share of FILES' records that is kept for evaluation instead of trained on")
-      ->check(CLI::Range(0.0, 0.9))
+      ->check(numbers_in(0.0, 0.9))
       ->capture_default_str();
   app.add_option("--group-by", command.group_field,
                  "Field whose equal values stay together on one side of the split, as all records "
                  "of one patient do");
-  app.add_option("--split-seed", command.split_seed, "Of the split")->capture_default_str();
+  app.add_option("--split-seed", command.split_seed, "Of the split")
+      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()))
+      ->type_name("UINT")
+      ->capture_default_str();
   app.add_option("--max-length", command.max_length,
                  "Tokens of a sequence, special tokens included; default: what the model reads")
       ->check(CLI::Range(int64_t{4}, kMaxSequence))
@@ -62,7 +67,7 @@ void add_mlm_options(CLI::App& app, TrainCommand& command) {
       ->check(CLI::Range(int64_t{1}, kMaxSequence))
       ->capture_default_str();
   app.add_option("--mlm-probability", command.mlm.mlm_probability, "Share of tokens to hide")
-      ->check(CLI::Range(0.001, 1.0))
+      ->check(numbers_in(0.001, 1.0))
       ->capture_default_str();
 }
 
@@ -127,11 +132,13 @@ std::string values_of(const train::OptionEntry& entry) {
 
 void add_training_options(CLI::App& app, TrainCommand& command) {
   app.add_option("--options", command.options_file,
-                 "JSON file with training options; flags come before it");
+                 "JSON file with training options; flags come before it")
+      ->check(not_empty());
   for (const train::OptionEntry& entry : train::option_table()) {
     app.add_option(entry.flag(), command.flags[std::string(entry.name)],
                    std::string(entry.help) +
                        "; default: " + train::option_text(train::TrainingOptions{}, entry))
+        ->check(not_empty())
         ->type_name(values_of(entry))
         ->group("Training");
   }

@@ -187,6 +187,13 @@ void refuse_same_file(const fs::path& output, const fs::path& input) {
               output.string());
 }
 
+void refuse_file_of(const fs::path& directory, const fs::path& output) {
+  std::error_code error;
+  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
+    refuse_same_file(output, at->path());
+  }
+}
+
 void check_new_directory(const fs::path& path) {
   const fs::path target = directory_target(path);
   std::error_code error;

@@ -37,6 +37,8 @@ void write_file_atomic(const std::filesystem::path& path, std::string_view bytes
 
 // Throws kInvalidArgument when `output` is the file `input`, under whatever name.
 void refuse_same_file(const std::filesystem::path& output, const std::filesystem::path& input);
+// The same for every file of a directory that is read.
+void refuse_file_of(const std::filesystem::path& directory, const std::filesystem::path& output);
 
 // Throws kInvalidArgument when `path` exists and is not an empty directory.
 void check_new_directory(const std::filesystem::path& path);

@@ -27,6 +27,17 @@ double sum_of_squares(const float* values, int64_t count) noexcept {
   return sum;
 }
 
+std::string first_not_finite(const ParameterSet& parameters, float* Parameter::*field) {
+  for (const Parameter& parameter : parameters.all()) {
+    if (parameter.frozen()) continue;
+    const float *const begin = parameter.*field, *const end = begin + parameter.elements;
+    const float* const found =
+        std::find_if(begin, end, [](float value) { return !std::isfinite(value); });
+    if (found != end) return parameter.spec.name + " at " + std::to_string(found - begin);
+  }
+  return "";
+}
+
 }  // namespace
 
 double gradient_norm(const ParameterSet& parameters, ThreadPool& pool) {
@@ -49,16 +60,11 @@ double clip_coefficient(double norm, double max_norm) noexcept {
 }
 
 std::string first_not_finite(const ParameterSet& parameters) {
-  for (const Parameter& parameter : parameters.all()) {
-    if (parameter.frozen()) continue;
-    const float *const begin = parameter.gradient, *const end = begin + parameter.elements;
-    const float* const found =
-        std::find_if(begin, end, [](float value) { return !std::isfinite(value); });
-    if (found != end) {
-      return parameter.spec.name + " at " + std::to_string(found - begin);
-    }
-  }
-  return "";
+  return first_not_finite(parameters, &Parameter::gradient);
+}
+
+std::string first_value_not_finite(const ParameterSet& parameters) {
+  return first_not_finite(parameters, &Parameter::value);
 }
 
 }  // namespace longformer::train

@@ -19,5 +19,7 @@ double clip_coefficient(double norm, double max_norm) noexcept;
 // The first parameter with a gradient that is infinite or NaN, and its index: "x at 17". Empty
 // where there is none.
 std::string first_not_finite(const ParameterSet& parameters);
+// The same of the values.
+std::string first_value_not_finite(const ParameterSet& parameters);
 
 }  // namespace longformer::train

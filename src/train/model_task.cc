@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "io/hash.h"
 #include "train/evaluation.h"
 
 namespace longformer::train {
@@ -86,7 +87,9 @@ void ModelTask::save_model(const std::filesystem::path& directory) {
 }
 
 std::string ModelTask::identity() const {
-  std::string text = "model " + parts_.model.info().model_class + "\n";
+  // The weights of a checkpoint mean something in the network of one config.json only.
+  std::string text = "model " + parts_.model.info().model_class + "\nconfig.json sha256 " +
+                     io::sha256_file(parts_.source / "config.json") + "\n";
   for (const std::string& label : parts_.model.info().labels) text += "label " + label + "\n";
   for (const std::string& change : parts_.model.overrides()) text += "override " + change + "\n";
   for (const Parameter& parameter : parts_.model.parameters().all()) {

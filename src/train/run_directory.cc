@@ -21,6 +21,8 @@ constexpr const char* kLockFile = "LOCK";
 constexpr const char* kLatestFile = "LATEST";
 constexpr const char* kModelDirectory = "model";
 constexpr const char* kLogFile = "metrics.jsonl";
+constexpr const char* kCsvFile = "metrics.csv";
+constexpr const char* kEventsPrefix = "events.out.tfevents.";
 constexpr std::string_view kStepPrefix = "step-";
 constexpr std::string_view kTemporary = ".tmp-";
 constexpr double kSpareSpace = 1.2;
@@ -62,12 +64,26 @@ bool alive(pid_t process) { return kill(process, 0) == 0 || errno == EPERM; }
 
 }  // namespace
 
+void refuse_strangers(const fs::path& directory) {
+  for (const std::string& name : names_in(directory)) {
+    if (name != kModelDirectory && name != kCsvFile && !name.starts_with(kEventsPrefix)) continue;
+    throw Error(ErrorCode::kInvalidArgument,
+                "holds \"" + name +
+                    "\", which is of no training here and would be replaced; name "
+                    "another directory",
+                directory.string());
+  }
+}
+
 void refuse_a_training(const fs::path& directory) {
   std::error_code error;
   if (!fs::is_directory(directory, error)) return;
-  if (steps_in(directory).empty() && !io::entry_exists(directory / kLogFile)) return;
-  throw Error(ErrorCode::kInvalidArgument,
-              "holds a training already; resume it, or name another directory", directory.string());
+  if (!steps_in(directory).empty() || io::entry_exists(directory / kLogFile)) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "holds a training already; resume it, or name another directory",
+                directory.string());
+  }
+  refuse_strangers(directory);
 }
 
 RunDirectory::RunDirectory(fs::path path, RunStart start, SystemCalls& calls)
@@ -75,8 +91,13 @@ RunDirectory::RunDirectory(fs::path path, RunStart start, SystemCalls& calls)
   std::error_code error;
   fs::create_directories(path_, error);
   if (error) throw Error(ErrorCode::kIo, "cannot be made: " + error.message(), path_.string());
+  const bool begun = io::entry_exists(path_ / kLockFile);
   lock();
   if (start == RunStart::kNew) refuse_a_training(path_);
+  // A training that ended before its first checkpoint has logs, and never a model.
+  if (steps().empty() && (!begun || io::entry_exists(path_ / kModelDirectory))) {
+    refuse_strangers(path_);
+  }
   remove_leftovers();
 }
 

@@ -40,6 +40,18 @@ class Training {
 
   TrainingResult run() {
     begin();
+    try {
+      train();
+    } catch (const Error&) {
+      // The steps so far are good, whatever happened to data, log or evaluation.
+      if (saved_step_ >= 0 || state_.step > 0) save_if_possible();
+      throw;
+    }
+    return finish();
+  }
+
+ private:
+  void train() {
     if (options_.eval_on_start && state_.step == 0) evaluate();
     while (!ended_) {
       if (state_.step >= state_.total_steps) {
@@ -52,10 +64,16 @@ class Training {
         one_step();
       }
     }
-    return finish();
   }
 
- private:
+  void save_if_possible() {
+    try {
+      save();
+    } catch (const Error& error) {
+      notice(std::string("the last steps could not be saved: ") + error.what());
+    }
+  }
+
   void notice(const std::string& text) { tell(settings_.listener.notice, text); }
 
   void begin() {
@@ -260,8 +278,18 @@ class Training {
     return record.best;
   }
 
+  // Weights that are no numbers are no checkpoint, and must not push out a good one.
+  bool weights_are_good() {
+    const std::string place = first_value_not_finite(task_.parameters());
+    if (place.empty()) return true;
+    ended_ = Ending::kDiverged;
+    reason_ = "a weight is NaN or infinite after step " + std::to_string(state_.step) + " (" +
+              place + "); try a lower learning rate";
+    return false;
+  }
+
   void save() {
-    if (saved_step_ == state_.step) return;
+    if (saved_step_ == state_.step || !weights_are_good()) return;
     state_.seconds = seconds_before_ + since(started_);
     log_->sync();
     KeepRule keep = {.limit = options_.save_total_limit};
@@ -274,6 +302,7 @@ class Training {
   }
 
   TrainingResult finish() {
+    weights_are_good();
     const bool complete = ended_ == Ending::kFinished || ended_ == Ending::kStoppedEarly;
     if (complete) evaluate();
     if (ended_ != Ending::kDiverged) save();

@@ -7,6 +7,7 @@
 
 #include <fstream>
 
+#include "io/files.h"
 #include "support/expect_error.h"
 #include "train/memory_directory.h"
 #include "train/recorded_calls.h"
@@ -119,6 +120,30 @@ TEST_F(RunDirectoryTest, NewIsRefusedWhereATrainingIs) {
   expect_error(ErrorCode::kInvalidArgument, {run().string(), "holds a training already"},
                [&] { RunDirectory(run(), RunStart::kNew, real_system_calls()); });
   EXPECT_EQ(found_step(run()), 1);
+}
+
+TEST_F(RunDirectoryTest, WhatIsNoTrainingHereIsLeftAlone) {
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(run() / name) << text;
+  };
+  for (const char* name : {"model/precious.txt", "metrics.csv", "events.out.tfevents.1.other"}) {
+    fs::remove_all(run());
+    fs::create_directories((run() / name).parent_path());
+    write(name, "kept");
+    for (const RunStart start : {RunStart::kNew, RunStart::kContinue}) {
+      expect_error(ErrorCode::kInvalidArgument, {run().string(), "would be replaced"}, [&] {
+        fs::remove(run() / "LOCK");
+        RunDirectory(run(), start, real_system_calls());
+      });
+    }
+    EXPECT_EQ(io::read_file(run() / name, 10), "kept");
+  }
+  // A training that ended before its first checkpoint left its logs, and begins anew.
+  fs::remove_all(run());
+  { const RunDirectory begun(run(), RunStart::kNew, real_system_calls()); }
+  write("metrics.csv", "step\n");
+  write("metrics.jsonl", "");
+  EXPECT_EQ(RunDirectory(run(), RunStart::kContinue, real_system_calls()).steps().size(), 0u);
 }
 
 TEST_F(RunDirectoryTest, TwoAtOnceAreRefusedAndADeadOneIsNot) {

@@ -10,6 +10,8 @@
 #include <thread>
 
 #include "support/expect_error.h"
+#include "train/checkpoint.h"
+#include "train/gradients.h"
 #include "train/memory_directory.h"
 #include "train/recorded_calls.h"
 #include "train/schedule.h"
@@ -498,6 +500,52 @@ TEST_F(BadNumbers, WarnNeverStops) {
   EXPECT_EQ(result.ending, Ending::kFinished);
   EXPECT_EQ(result.skipped, 5);
   EXPECT_LT(result.loss, 10);
+}
+
+TEST_F(BadNumbers, NeverStandInACheckpoint) {
+  TinyTask task;
+  TrainingOptions options = tiny_options();
+  options.save_steps = 1;
+  options.save_total_limit = 1;
+  options.max_steps = 3;
+  train_tiny(task, options);
+  options.max_steps = 6;
+  options.nan_policy = "warn";
+  TinyTask other;
+  int64_t steps = 0;
+  other.poison = [&](int64_t) {
+    if (++steps == 2) other.parameters().all()[0].value[1] = NAN;
+    return 0.0;
+  };
+  const TrainingResult result = train_tiny(other, options);
+  EXPECT_EQ(result.ending, Ending::kDiverged);
+  EXPECT_NE(result.reason.find("a weight is NaN or infinite after step"), std::string::npos)
+      << result.reason;
+  EXPECT_NE(result.reason.find(" at 1"), std::string::npos) << result.reason;
+  EXPECT_TRUE(result.model.empty());
+  ASSERT_FALSE(steps_in(run()).empty());
+  TinyTask saved;
+  read_weights(run() / ("step-" + std::to_string(steps_in(run()).back())), saved.parameters());
+  EXPECT_EQ(first_value_not_finite(saved.parameters()), "");
+}
+
+TEST_F(Trainer, AnErrorCostsNoStep) {
+  TinyTask task, again, whole;
+  TrainingOptions options = tiny_options();
+  options.save_steps = 0;
+  task.poison = [](int64_t step) -> double {
+    if (step == 9) throw Error(ErrorCode::kIo, "changed while it was read", "data.jsonl");
+    return 0;
+  };
+  expect_error(ErrorCode::kIo, {"data.jsonl"}, [&] { train_tiny(task, options); });
+  EXPECT_EQ(steps_in(run()).back(), 9);
+  train_tiny(again, options);
+  train_tiny(whole, options, "whole");
+  for (size_t p = 0; p < whole.parameters().all().size(); ++p) {
+    const Parameter &one = again.parameters().all()[p], &other = whole.parameters().all()[p];
+    EXPECT_EQ(std::vector(one.value, one.value + one.elements),
+              std::vector(other.value, other.value + other.elements));
+  }
 }
 
 // A skipped step changes neither weights nor the optimizer's memory.

@@ -18,7 +18,10 @@ std::string read_span(std::string_view line, MarkedSpan& span) {
   const size_t tab = line.find('\t');
   if (tab == std::string_view::npos) return "has no tab behind its id";
   std::string_view marked = line.substr(tab + 1);
-  marked = marked.substr(0, marked.find('\t'));
+  if (const size_t end = marked.find('\t'); end != std::string_view::npos) {
+    span.text = marked.substr(end + 1);
+    marked = marked.substr(0, end);
+  }
   if (marked.find(';') != std::string_view::npos) {
     return "marks several places; an entity in one piece is needed";
   }

@@ -15,6 +15,7 @@ struct MarkedSpan {
   double begin = 0;  // code points of the text, half-open; as the file says, unchecked
   double end = 0;
   std::string label;
+  std::string text;  // what stands there, where the file says it; line ends may be spaces
 };
 struct BratFile {
   std::vector<MarkedSpan> spans;  // T lines

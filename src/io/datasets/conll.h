@@ -35,6 +35,7 @@ class ConllReader {
   // The next record: true and `sentence`, or true and `bad` with a reason; false at the end.
   bool next(ConllSentence& sentence, BadRecord& bad);
   size_t bytes_read() const { return at_; }
+  size_t columns() const { return columns_; }  // of the lines so far
 
  private:
   std::string_view text_;

@@ -23,6 +23,13 @@ std::string span_name(const io::MarkedSpan& span) {
          io::short_value(io::Json(span.label)) + ")";
 }
 
+// Whether the marked text is this one, line ends and tabs aside.
+bool says(std::string_view found, std::string_view marked) {
+  const auto space = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
+  return std::equal(found.begin(), found.end(), marked.begin(), marked.end(),
+                    [&](char a, char b) { return a == b || (space(a) && space(b)); });
+}
+
 class Tagger {
  public:
   Tagger(const DataModel& model, const DataOptions& options, const TagDataOptions& how,
@@ -98,6 +105,12 @@ void Tagger::mark(const io::MarkedSpan& span, const std::string& place,
   }
   const auto begin = static_cast<int64_t>(characters.byte(static_cast<size_t>(span.begin)));
   const auto end = static_cast<int64_t>(characters.byte(static_cast<size_t>(span.end)));
+  if (!span.text.empty() &&
+      !says(std::string_view(input.text)
+                .substr(static_cast<size_t>(begin), static_cast<size_t>(end - begin)),
+            span.text)) {
+    return refuse("is not where its text stands; positions count characters from 0");
+  }
   const std::vector<tasks::ByteRange>& words = input.words;
   const auto first = std::partition_point(words.begin(), words.end(), [&](const auto& word) {
     return static_cast<int64_t>(word.end) <= begin;

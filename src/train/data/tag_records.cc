@@ -97,6 +97,9 @@ class Visitor {
       record.group = path + (sentence.document > 0 ? " document " : " sentence ") +
                      std::to_string(sentence.document > 0 ? sentence.document : sentence.record);
       record.fault = bad.reason;
+      if (record.fault.empty() && reader.columns() == 1) {
+        record.fault = "has one column; tags stand in another one than the words";
+      }
       record.words = std::move(sentence.words);
       record.tags = std::move(sentence.tags);
       visit_(record);

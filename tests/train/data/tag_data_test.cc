@@ -88,6 +88,15 @@ TEST_F(TagData, ReadsBrat) {
   const auto data = tag_data(tagger(), options);
   EXPECT_EQ(tagged(*data, 0), "the/O red/O fox/O runs/O in/O rain/B-B");
   EXPECT_EQ(data->notices().skipped, 1);
+  put("notes/1.ann", "T1\tA 8 19\tfox runs in\n");  // brat writes line ends as spaces
+  EXPECT_EQ(tagged(*tag_data(tagger(), options), 0), "the/O red/O fox/B-A runs/I-A in/I-A rain/O");
+  options.bad = BadRecords::kRefuse;
+  put("notes/1.ann", "T1\tA 3 10\tred fox\n");
+  expect_error(ErrorCode::kInvalidFile, {"1.ann line 1", "is not where its text stands"},
+               [&] { tag_data(tagger(), options); });
+  put("one.conll", "fox\nhen\n");
+  expect_error(ErrorCode::kInvalidFile, {"one.conll line 1", "has one column"},
+               [&] { tag_data(tagger(), this->options({path("one.conll")})); });
   std::filesystem::remove(path("notes/1.txt"));
   expect_error(ErrorCode::kNotFound, {"1.ann", "has no text"},
                [&] { tag_data(tagger(), options); });
