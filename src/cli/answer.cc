@@ -316,7 +316,6 @@ void add_answer_options(CLI::App& app, AnswerCommand& command) {
   app.add_option("--no-answer-threshold", command.no_answer_threshold,
                  "How much the score of no answer must be above that of the best span to come "
                  "first, -1 to 1; means --handle-impossible; default 0")
-      ->check(finite_number())
       ->check(numbers_in(-1.0, 1.0));
   add_boolean(app, "--align-to-words", answer.align_to_words, "Whether answers are whole words");
   app.add_flag("--best", command.best,

@@ -273,7 +273,6 @@ void add_evaluate(CLI::App& root, Commands& commands) {
       ->capture_default_str();
   app->add_option("--mask-share", options->mask_share,
                   "mlm with --model: share of the tokens that are hidden")
-      ->check(finite_number())
       ->check(numbers_in(0.001, 1.0))
       ->capture_default_str();
   for (const char* const of_model :

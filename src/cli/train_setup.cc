@@ -12,12 +12,12 @@
 #include "cli/output.h"
 #include "io/config.h"
 #include "io/files.h"
-#include "io/json.h"
 #include "kernels/gemm.h"
 #include "longformer/error.h"
 #include "models/convert.h"
 #include "models/heads.h"
 #include "tasks/fill_mask.h"
+#include "tasks/label_set.h"
 #include "tasks/model_files.h"
 #include "train/run_directory.h"
 
@@ -45,16 +45,6 @@ void make_output(const std::filesystem::path& output) {
   }
 }
 
-void report_labels(const std::vector<std::string>& labels) {
-  constexpr size_t kShown = 12;
-  std::string list;
-  for (size_t i = 0; i < std::min(labels.size(), kShown); ++i) {
-    list += (i == 0 ? "" : ", ") + io::short_value(io::Json(labels[i]));
-  }
-  notice("the data has " + counted(std::ssize(labels), "label") + ": " + list +
-         (labels.size() > kShown ? ", …" : ""));
-}
-
 // A directory without weights may be meant as a model that is yet to be trained.
 TrainableModel load_or_advise(const std::filesystem::path& directory,
                               const TrainableOptions& options) {
@@ -75,7 +65,6 @@ TrainSetup::TrainSetup(const TrainCommand& command, const train::TrainingOptions
       directory_(source_model()),
       tokenizer_(tasks::load_tokenizer(directory_)) {
   TrainableModel model = load_model();
-  check_command();
   make_output(command.output);
   data_model_ = std::make_unique<train::DataModel>(
       train::DataModel{tokenizer_, train::tokenizer_id(directory_), model.info(),
@@ -100,7 +89,7 @@ TrainSetup::TrainSetup(const TrainCommand& command, const train::TrainingOptions
   task_ = std::make_unique<train::ModelTask>(std::move(parts));
 }
 
-// What needs the options alone, or those and the kind of problem: before the data is read.
+// What needs the options and problem_type_ alone: before the data is read.
 void TrainSetup::check_command() const {
   if (!command_.evaluation_files.empty() && command_.evaluation_share > 0) {
     refuse("--eval and --eval-share: give one of them");
@@ -188,6 +177,7 @@ TrainableModel TrainSetup::load_model() {
     }
     load.problem_type = problem_type_;
   }
+  check_command();
   const bool of_data =
       command_.labels_from == "data" || (command_.labels_from == "auto" && !trained_for_it);
   const bool classifies =
@@ -202,7 +192,10 @@ TrainableModel TrainSetup::load_model() {
   }
   TrainableModel model = load_or_advise(directory_, load);
   for (const std::string& line : model.overrides()) notice(line);
-  if (classifies && of_data) report_labels(load.labels);
+  if (classifies && of_data) {
+    notice("the data has " + counted(std::ssize(load.labels), "label") + ": " +
+           tasks::LabelSet(load.labels).list());
+  }
   check_new_head(model.info());
   if (options_.bf16 && !kernels::supports(DType::kBF16)) {
     notice("bf16: this processor does not multiply it; computing in f32");
@@ -217,8 +210,7 @@ void TrainSetup::check_new_head(const TaskInfo& info) const {
   if (!info.new_tensors.empty() && command_.trained == "positions") {
     refuse(
         "--train positions: the model has no head for this task, and a new one would stay random; "
-        "train all of it "
-        "first");
+        "train all of it first");
   }
   report_new_head(info);
 }

@@ -44,8 +44,8 @@ std::optional<int64_t> LabelSet::find(const std::string& name) const {
 std::string LabelSet::list() const {
   std::string names;
   for (const std::string& label : names_) {
+    if (names.size() > 200) return names + ", …";
     names += (names.empty() ? "" : ", ") + io::short_value(io::Json(label));
-    if (names.size() > 200) break;
   }
   return names;
 }

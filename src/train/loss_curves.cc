@@ -6,6 +6,7 @@
 #include "io/files.h"
 #include "io/json.h"
 #include "longformer/error.h"
+#include "train/log_files.h"
 
 namespace longformer::train {
 namespace {
@@ -32,7 +33,7 @@ std::string name_of(const fs::path& run) {
 
 LossCurves read_loss_curves(const fs::path& run) {
   std::error_code error;
-  const fs::path path = fs::is_directory(run, error) ? run / "metrics.jsonl" : run;
+  const fs::path path = fs::is_directory(run, error) ? run / kLogFile : run;
   const std::string text = io::read_file(path, kMaxLogBytes);
   LossCurves curves;
   curves.name = name_of(run);

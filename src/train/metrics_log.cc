@@ -12,6 +12,7 @@
 #include "io/posix.h"
 #include "longformer/error.h"
 #include "train/event_file.h"
+#include "train/log_files.h"
 
 namespace longformer::train {
 namespace {
@@ -19,7 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kMaxLogBytes = uint64_t{4} << 30;
-constexpr const char* kEventsPrefix = "events.out.tfevents.";
 
 std::string present_bytes(const fs::path& path) {
   return io::entry_exists(path) ? io::read_file(path, kMaxLogBytes) : std::string();
@@ -124,9 +124,9 @@ std::vector<std::string> MetricsLog::columns(const std::vector<std::string>& eva
 
 MetricsLog::MetricsLog(MetricsLogSettings settings)
     : settings_(std::move(settings)),
-      jsonl_(settings_.directory / "metrics.jsonl"),
-      csv_(settings_.directory / "metrics.csv") {
-  const std::string text = present_bytes(settings_.directory / "metrics.jsonl");
+      jsonl_(settings_.directory / kLogFile),
+      csv_(settings_.directory / kCsvFile) {
+  const std::string text = present_bytes(settings_.directory / kLogFile);
   jsonl_.cut(static_cast<int64_t>(lines_kept(text, 0, [&](std::string_view line) {
     return is_json_up_to(line, settings_.resumed_step);
   })));
@@ -135,7 +135,7 @@ MetricsLog::MetricsLog(MetricsLogSettings settings)
 }
 
 void MetricsLog::open_csv() {
-  const std::string text = present_bytes(settings_.directory / "metrics.csv");
+  const std::string text = present_bytes(settings_.directory / kCsvFile);
   const size_t head = text.find('\n');
   if (settings_.resumed_step > 0 && head != std::string::npos) {
     columns_ = csv_cells(std::string_view(text).substr(0, head));

@@ -11,6 +11,7 @@
 
 #include "io/files.h"
 #include "longformer/error.h"
+#include "train/log_files.h"
 
 namespace longformer::train {
 namespace {
@@ -20,9 +21,6 @@ namespace fs = std::filesystem;
 constexpr const char* kLockFile = "LOCK";
 constexpr const char* kLatestFile = "LATEST";
 constexpr const char* kModelDirectory = "model";
-constexpr const char* kLogFile = "metrics.jsonl";
-constexpr const char* kCsvFile = "metrics.csv";
-constexpr const char* kEventsPrefix = "events.out.tfevents.";
 constexpr std::string_view kStepPrefix = "step-";
 constexpr std::string_view kTemporary = ".tmp-";
 constexpr double kSpareSpace = 1.2;
@@ -62,8 +60,7 @@ std::string megabytes(int64_t bytes) {
 
 bool alive(pid_t process) { return kill(process, 0) == 0 || errno == EPERM; }
 
-}  // namespace
-
+// What a new run would replace.
 void refuse_strangers(const fs::path& directory) {
   for (const std::string& name : names_in(directory)) {
     if (name != kModelDirectory && name != kCsvFile && !name.starts_with(kEventsPrefix)) continue;
@@ -74,6 +71,8 @@ void refuse_strangers(const fs::path& directory) {
                 directory.string());
   }
 }
+
+}  // namespace
 
 void refuse_a_training(const fs::path& directory) {
   std::error_code error;
@@ -93,9 +92,10 @@ RunDirectory::RunDirectory(fs::path path, RunStart start, SystemCalls& calls)
   if (error) throw Error(ErrorCode::kIo, "cannot be made: " + error.message(), path_.string());
   const bool begun = io::entry_exists(path_ / kLockFile);
   lock();
-  if (start == RunStart::kNew) refuse_a_training(path_);
-  // A training that ended before its first checkpoint has logs, and never a model.
-  if (steps().empty() && (!begun || io::entry_exists(path_ / kModelDirectory))) {
+  if (start == RunStart::kNew) {
+    refuse_a_training(path_);
+  } else if (steps().empty() && (!begun || io::entry_exists(path_ / kModelDirectory))) {
+    // A training that ended before its first checkpoint has logs, and never a model.
     refuse_strangers(path_);
   }
   remove_leftovers();

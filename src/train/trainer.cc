@@ -44,7 +44,7 @@ class Training {
       train();
     } catch (const Error&) {
       // The steps so far are good, whatever happened to data, log or evaluation.
-      if (saved_step_ >= 0 || state_.step > 0) save_if_possible();
+      if (state_.step > 0) save_if_possible();
       throw;
     }
     return finish();

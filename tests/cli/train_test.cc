@@ -1,4 +1,4 @@
-// train through the command: a model that has no weights yet.
+// train through the command: what it refuses, what it leaves, models that have no weights yet.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@ The reference has its own tokenizer, classes, loss, optimizer (torch's AdamW and
 clipping, in float64. Loss, norm and learning rate of each of 20 steps must agree, whether the step is one batch or two halves
 of texts of different length, then the weights. What the command wrote must load with the Auto classes, and in the next
 release of Transformers, and give the logits that `forward` gives. Long models made by `train mlm` must load, with the
-projections of global tokens equal to the local ones; those made of encoders of sentences load in sentence-transformers, too.
+projections of global tokens equal to the local ones.
 """
 
 from __future__ import annotations

@@ -11,69 +11,16 @@
 
 #include "support/expect_error.h"
 #include "train/checkpoint.h"
-#include "train/gradients.h"
-#include "train/memory_directory.h"
 #include "train/recorded_calls.h"
 #include "train/schedule.h"
-#include "train/tiny_task.h"
+#include "train/trainer_fixture.h"
 
 namespace longformer::train {
 namespace {
 
 namespace fs = std::filesystem;
 using test::expect_error;
-using test::TinyTask;
 using test::weight_bytes;
-
-TrainingOptions tiny_options() {
-  TrainingOptions options;
-  options.learning_rate = 0.02;
-  options.weight_decay = 0.01;
-  options.max_steps = 40;
-  options.per_device_train_batch_size = 3;
-  options.gradient_accumulation_steps = 2;
-  options.warmup_ratio = 0.1;
-  options.logging_steps = 5;
-  options.save_steps = 7;
-  options.save_total_limit = 0;
-  return options;
-}
-
-class Trainer : public testing::Test {
- protected:
-  fs::path run(const std::string& name = "run") const { return directory_.path() / name; }
-
-  TrainerSettings settings(const TrainingOptions& options, const std::string& name = "run") {
-    TrainerSettings result;
-    result.options = options;
-    result.directory = run(name);
-    result.start = RunStart::kContinue;
-    result.version = "test";
-    result.listener.notice = [this](const std::string& text) { notices_ += text + "\n"; };
-    result.listener.logged = [this](const LogRecord& record) { logged_.push_back(record); };
-    result.listener.evaluated = [this](const EvaluationRecord& record) {
-      evaluated_.push_back(record);
-    };
-    return result;
-  }
-
-  TrainingResult train_tiny(TinyTask& task, const TrainingOptions& options,
-                            const std::string& name = "run") {
-    return train(task, settings(options, name), pool_);
-  }
-
-  static std::vector<int64_t> steps_in(const fs::path& path) {
-    return RunDirectory(path, RunStart::kContinue, real_system_calls()).steps();
-  }
-
-  bool noticed(const std::string& part) const { return notices_.find(part) != std::string::npos; }
-
-  test::MemoryDirectory directory_;
-  ThreadPool pool_{2};
-  std::string notices_;
-  std::vector<LogRecord> logged_;
-  std::vector<EvaluationRecord> evaluated_;
-};
 
 TEST_F(Trainer, LearnsAndLeavesAModel) {
   TinyTask task;
@@ -437,98 +384,6 @@ TEST_F(Trainer, EvaluatesBeforeTheFirstStepWhenAsked) {
   EXPECT_EQ(log.find("{\"step\":0,"), 0u) << log;
 }
 
-class BadNumbers : public Trainer {
- protected:
-  TrainingResult with(const std::string& policy, const std::set<int64_t>& bad, TinyTask& task) {
-    task.poison = [bad](int64_t step) { return bad.count(step) > 0 ? NAN : 0.0; };
-    TrainingOptions options = tiny_options();
-    options.nan_policy = policy;
-    return train_tiny(task, options, policy + std::to_string(bad.size()));
-  }
-};
-
-TEST_F(BadNumbers, StopAtTheFirst) {
-  TinyTask task;
-  const TrainingResult result = with("stop", {9}, task);
-  EXPECT_EQ(result.ending, Ending::kDiverged);
-  EXPECT_EQ(result.step, 9);
-  EXPECT_NE(result.reason.find("step 10 has a loss"), std::string::npos) << result.reason;
-  EXPECT_NE(result.reason.find("out.bias at 1"), std::string::npos) << result.reason;
-  EXPECT_TRUE(result.model.empty());
-  EXPECT_EQ(steps_in(run("stop1")), (std::vector<int64_t>{7, 9}));  // 9: the best after the epoch
-}
-
-TEST_F(BadNumbers, AreLookedForWhereTheTaskSays) {
-  TinyTask task;
-  task.anomaly = "the output of layer 3: token 1 of sequence 0, element 2 is NaN";
-  task.poison = [](int64_t step) { return step == 9 ? NAN : 0.0; };
-  TrainingOptions options = tiny_options();
-  options.nan_policy = "stop";
-  options.detect_anomaly = true;
-  TrainingResult result = train_tiny(task, options, "asked");
-  EXPECT_NE(result.reason.find("(first: " + task.anomaly + ")"), std::string::npos)
-      << result.reason;
-  EXPECT_EQ(task.asked, (std::vector<int64_t>{9}));
-  options.detect_anomaly = false;
-  TinyTask other;
-  other.poison = task.poison;
-  other.anomaly = task.anomaly;
-  result = train_tiny(other, options, "not_asked");
-  EXPECT_EQ(result.reason.find(task.anomaly), std::string::npos) << result.reason;
-  EXPECT_TRUE(other.asked.empty());
-}
-
-TEST_F(BadNumbers, SkipTwoAndStopAtThree) {
-  TinyTask task;
-  TrainingResult result = with("skip", {9, 10, 12, 13}, task);
-  EXPECT_EQ(result.ending, Ending::kFinished);
-  EXPECT_EQ(result.skipped, 4);
-  for (const Parameter& parameter : task.parameters().all()) {
-    for (int64_t i = 0; i < parameter.elements; ++i) ASSERT_TRUE(std::isfinite(parameter.value[i]));
-  }
-  EXPECT_TRUE(noticed("step 10 has a loss")) << notices_;
-  TinyTask other;
-  result = with("skip", {9, 10, 11}, other);
-  EXPECT_EQ(result.ending, Ending::kDiverged);
-  EXPECT_EQ(result.step, 11);
-  EXPECT_NE(result.reason.find("third in a row"), std::string::npos) << result.reason;
-}
-
-TEST_F(BadNumbers, WarnNeverStops) {
-  TinyTask task;
-  const TrainingResult result = with("warn", {9, 10, 11, 12, 13}, task);
-  EXPECT_EQ(result.ending, Ending::kFinished);
-  EXPECT_EQ(result.skipped, 5);
-  EXPECT_LT(result.loss, 10);
-}
-
-TEST_F(BadNumbers, NeverStandInACheckpoint) {
-  TinyTask task;
-  TrainingOptions options = tiny_options();
-  options.save_steps = 1;
-  options.save_total_limit = 1;
-  options.max_steps = 3;
-  train_tiny(task, options);
-  options.max_steps = 6;
-  options.nan_policy = "warn";
-  TinyTask other;
-  int64_t steps = 0;
-  other.poison = [&](int64_t) {
-    if (++steps == 2) other.parameters().all()[0].value[1] = NAN;
-    return 0.0;
-  };
-  const TrainingResult result = train_tiny(other, options);
-  EXPECT_EQ(result.ending, Ending::kDiverged);
-  EXPECT_NE(result.reason.find("a weight is NaN or infinite after step"), std::string::npos)
-      << result.reason;
-  EXPECT_NE(result.reason.find(" at 1"), std::string::npos) << result.reason;
-  EXPECT_TRUE(result.model.empty());
-  ASSERT_FALSE(steps_in(run()).empty());
-  TinyTask saved;
-  read_weights(run() / ("step-" + std::to_string(steps_in(run()).back())), saved.parameters());
-  EXPECT_EQ(first_value_not_finite(saved.parameters()), "");
-}
-
 TEST_F(Trainer, AnErrorCostsNoStep) {
   TinyTask task, again, whole;
   TrainingOptions options = tiny_options();
@@ -546,20 +401,6 @@ TEST_F(Trainer, AnErrorCostsNoStep) {
     EXPECT_EQ(std::vector(one.value, one.value + one.elements),
               std::vector(other.value, other.value + other.elements));
   }
-}
-
-// A skipped step changes neither weights nor the optimizer's memory.
-TEST_F(BadNumbers, OutliersAreLeftOut) {
-  TrainingOptions options = tiny_options();
-  options.max_steps = 140;
-  options.learning_rate = 1e-4;
-  options.outlier_zscore = 6;
-  TinyTask task;
-  task.poison = [](int64_t step) { return step == 100 || step == 135 ? 1e3 : 0.0; };
-  const TrainingResult result = train_tiny(task, options);
-  EXPECT_EQ(result.skipped, 1);  // the first came before there was a window
-  EXPECT_TRUE(noticed("step 136 is left out: its loss")) << notices_;
-  EXPECT_EQ(read_state(run() / "step-140").optimizer_steps, 139);
 }
 
 TEST_F(Trainer, WarnsWhereNothingIsLearnt) {
